@@ -4,14 +4,10 @@
 //! poll a future on the spot. So each is called with no lock held, and a panic is caught there: it
 //! becomes the failure of the task that the call was for or, if there is no such task, of a group.
 
-use std::task::Waker;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use talpf_primitives::assert_nothing_held;
-
-use crate::error::Failure;
-use crate::group::GroupInner;
-use crate::scheduler::Shared;
-use crate::task::catch_panic;
 
 /// Calls `work` of the program, which reports name `what`.
 ///
@@ -22,39 +18,26 @@ pub(crate) fn call<R>(what: &'static str, work: impl FnOnce() -> R) -> Result<R,
     catch_panic(work)
 }
 
-impl GroupInner {
-    /// Calls `work`, for which no task can fail. If it panics the group fails, and the result is
-    /// `None`.
-    #[inline]
-    pub(crate) fn call_back<R>(&self, what: &'static str, work: impl FnOnce() -> R) -> Option<R> {
-        call(what, work).map_err(|reason| self.note_panic(what, &reason)).ok()
-    }
-
-    /// Calls a waker of a wait for the group.
-    pub(crate) fn wake(&self, waker: Waker) {
-        self.call_back("a waker", || waker.wake());
-    }
-
-    /// Notes a panic for the waits for the group.
-    #[cold]
-    pub(crate) fn note_panic(&self, what: &str, reason: &str) {
-        let reason = format!("{what} panicked: {reason}");
-        self.keep_failure(Failure::outside_tasks(self.name(), reason).into());
-    }
+/// Calls `work`.
+///
+/// **Errors**: the text of a panic.
+pub(crate) fn catch_panic<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let text = panic_text(&*payload);
+        drop_quietly(payload);
+        text
+    })
 }
 
-impl Shared {
-    /// Calls `work`, which belongs to no group. If it panics the first group fails, and the result
-    /// is `None`.
-    #[inline]
-    pub(crate) fn call_back<R>(&self, what: &'static str, work: impl FnOnce() -> R) -> Option<R> {
-        call(what, work).map_err(|reason| self.note_panic(what, &reason)).ok()
-    }
+/// Returns the text of a panic.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&'static str>().copied());
+    text.unwrap_or("panicked with a value that is no text").to_owned()
+}
 
-    /// Notes a panic for the waits for the first group and for the shutdown.
-    #[cold]
-    pub(crate) fn note_panic(&self, what: &str, reason: &str) {
-        // After the shutdown there is no group, and nothing waits.
-        self.groups().first().into_iter().for_each(|first| first.note_panic(what, reason));
-    }
+/// Drops a value whose drop may panic when nobody can be notified. The payload of that panic may
+/// panic again, and is leaked.
+pub(crate) fn drop_quietly<T>(value: T) {
+    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(value))));
 }

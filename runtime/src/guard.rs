@@ -15,10 +15,10 @@ use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
-use crate::access::{self, AccessId, OpenAccess};
+use crate::access::OpenAccess;
 use crate::data::{ArrayLabel, Invariant, Rect};
 use crate::lend::Lend;
-use crate::record::{Accesses, RecordId, record};
+use crate::record::{AccessId, Accesses, RecordId, record};
 use crate::task;
 
 /// An iterator over the accesses of a task, as many as its body has guards.
@@ -75,10 +75,10 @@ impl Drop for GuardedAccess {
         if task::is_unwinding() {
             let access = self.0;
             // SAFETY: this is dropped, once, and so the last to have the access.
-            task::defer_release(move || unsafe { access::release(access) });
+            task::defer_release(move || unsafe { task::release(access) });
         } else {
             // SAFETY: as above.
-            unsafe { access::release(self.0) };
+            unsafe { task::release(self.0) };
         }
     }
 }

@@ -19,9 +19,9 @@ use talpf_primitives::thread::{self, ThreadId};
 use crate::callback;
 use crate::config::Config;
 use crate::dump::Dump;
-use crate::record::{Phase, Record, RecordId, Role, for_each_record};
+use crate::record::{Phase, Record, RecordId, Role, SPAWNING, for_each_record};
 use crate::scheduler::{A_TIME, Shared};
-use crate::task::{SPAWNING, wake_suspended};
+use crate::task::wake_suspended;
 
 mod certain;
 
@@ -209,7 +209,7 @@ fn for_each_task(shared: &Shared, mut visit: impl FnMut(RecordId, &'static Recor
     let groups = shared.groups();
     for_each_record(|id, task| {
         let (_, phase) = task.state.phase();
-        let ours = groups.iter().any(|group| std::ptr::eq(Arc::as_ptr(group), task.group()));
+        let ours = groups.iter().any(|group| group.is_of(task));
         if phase != Phase::Free && task.owner() == id && ours {
             visit(id, task, phase);
         }

@@ -35,10 +35,10 @@ impl Drop for Open {
         if task::is_unwinding() {
             let access = self.0;
             // SAFETY: this is dropped, once, and so the last to have the access.
-            task::defer_release(move || unsafe { access::pass_on(access) });
+            task::defer_release(move || unsafe { task::pass_on(access) });
         } else {
             // SAFETY: as above.
-            unsafe { access::pass_on(self.0) };
+            unsafe { task::pass_on(self.0) };
         }
     }
 }

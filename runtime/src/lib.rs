@@ -74,12 +74,13 @@ pub use self::idle_policy::{IdlePolicy, NoIdlePolicy};
 pub use self::lend::Lend;
 pub use self::metrics::{Delays, Metrics, QueueDepths};
 pub use self::monitor::Monitor;
+pub use self::record::{note_outside, note_wait};
 pub use self::reduction::{Reduction, operator};
 pub use self::replay::{Each, Iteration, current_step};
 pub use self::runtime::Runtime;
-pub use self::scheduler::{worker_has_nothing_else, worker_is_spare};
+pub use self::scheduler::{check_blocking, worker_has_nothing_else, worker_is_spare};
 pub use self::scope::Scope;
 pub use self::task::{
     Children, HeldBack, IntoAccess, JoinHandle, Once, PendingEvent, Ready, TaskBuilder, TaskLoop,
-    check_blocking, fail_current_task, note_outside, note_wait,
+    fail_current_task,
 };

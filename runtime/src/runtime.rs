@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::group::{self, Group};
 use crate::idle_policy::IdlePolicy;
 use crate::scheduler::{self, Shared};
-use crate::task;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.
 ///
@@ -116,7 +115,7 @@ impl Runtime {
     /// free. Called in a task, of whichever runtime: then a separate thread shuts the runtime down,
     /// as if it had been dropped.
     pub fn shut_down(mut self) -> Result<(), Error> {
-        task::check_blocking("shut_down")?;
+        scheduler::check_blocking("shut_down")?;
         self.end()
     }
 
@@ -152,7 +151,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if self.tokio.is_some() && task::check_blocking("drop").is_err() {
+        if self.tokio.is_some() && scheduler::check_blocking("drop").is_err() {
             // A task must not wait, and a worker cannot join itself.
             let mut runtime = ManuallyDrop::new(Runtime {
                 shared: Arc::clone(&self.shared),

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use super::BottomMap;
 use super::lending::Lendings;
-use super::{BottomMap, OpenAccess};
 use crate::data::Rect;
 use crate::error::Failure;
+use crate::record::AccessId;
 
 /// The bottom maps of a group's arrays and the regions that failed tasks have poisoned.
 #[derive(Default)]
@@ -85,31 +86,32 @@ impl Domain {
     }
 
     /// Returns a failure before `access`, which is open and writes, that has poisoned some of it.
-    pub(super) fn poisoned_before(&mut self, access: OpenAccess) -> Option<&Arc<Failure>> {
+    /// Its array has the maps `map`.
+    pub(super) fn poisoned_before(
+        &mut self,
+        access: AccessId,
+        map: usize,
+    ) -> Option<&Arc<Failure>> {
         let rect = access.slot().rect();
         match access.lender() {
             Some(lender) => self.lendings.of(lender).first_poisoned(&rect),
-            None => self.poisoned_by(access.array().map_index(), &rect),
+            None => self.poisoned_by(map, &rect),
         }
+    }
+
+    /// Records that `access`, of a failed task, has poisoned a region of the array with the maps
+    /// `map`.
+    pub(super) fn poison(&mut self, access: AccessId, map: usize, failure: &Arc<Failure>) {
+        let rect = access.slot().rect();
+        let known = |p: &Poisoned| p.map == map && p.rect.covers(&rect);
+        if !rect.is_empty() && !self.poisoned.iter().any(known) {
+            self.poisoned.push(Poisoned { map, rect, failure: Arc::clone(failure) });
+        }
+        self.lendings.note_failure(access, failure);
     }
 
     /// Declares all data of the group defined again, and returns a failure that had poisoned some.
     pub(crate) fn forgive(&mut self) -> Option<Arc<Failure>> {
         self.poisoned.drain(..).next().map(|poisoned| poisoned.failure)
     }
-}
-
-/// Records that a failed task has poisoned a region. Called before the access closes, so a task
-/// spawned later either finds this record or still finds the access open.
-#[cold]
-pub(super) fn poison(access: OpenAccess, failure: &Arc<Failure>) {
-    let (core, rect) = (access.array(), access.slot().rect());
-    let map = core.map_index();
-    core.note_poisoned();
-    let mut domain = core.domain().lock();
-    let known = |p: &Poisoned| p.map == map && p.rect.covers(&rect);
-    if !rect.is_empty() && !domain.poisoned.iter().any(known) {
-        domain.poisoned.push(Poisoned { map, rect, failure: Arc::clone(failure) });
-    }
-    domain.lendings.note_failure(*access, failure);
 }

@@ -6,11 +6,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::BottomMap;
 use super::bottom_map::Entry;
-use super::{AccessId, BottomMap};
 use crate::data::{Mode, Rect, Tiles};
 use crate::error::Failure;
-use crate::record::AccessHead;
+use crate::record::{AccessHead, AccessId};
 
 /// The lendings of a group's arrays.
 #[derive(Default)]

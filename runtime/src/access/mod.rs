@@ -14,7 +14,7 @@
 //! # Lending
 //!
 //! A task may *lend* an access to its children. Their accesses have bottom maps of their own, a
-//! [`Lending`], so that the children are ordered where their parent is. When the parent gives up a
+//! [`Lending`](lending::Lending), so that the children are ordered where their parent is. When the parent gives up a
 //! lent access while accesses of children inside it are open, the access is *passed on*: it stays
 //! in the maps, and a task that meets it there waits for the open accesses of the children instead;
 //! tasks that already wait for it are linked to those (`pass_on.rs`). It closes when its task is
@@ -26,25 +26,35 @@
 //!
 //! All of this happens under the lock of the arrays' group.
 
+mod arrays;
 mod bottom_map;
+mod clauses;
+mod close;
+mod declared;
 mod domain;
 mod lending;
+mod locking;
 mod open_access;
 mod pass_on;
+mod ready_sink;
 mod reductions;
 mod registration;
 mod rtree;
-mod slot;
 mod spatial_list;
 mod tile_lock;
 
+pub(crate) use self::arrays::Arrays;
 pub(crate) use self::bottom_map::BottomMap;
+pub(crate) use self::clauses::{Clauses, Joins};
+pub(crate) use self::close::close;
+pub(crate) use self::declared::Declared;
 pub(crate) use self::domain::Domain;
+pub(crate) use self::locking::acquire_tile_locks;
 pub(crate) use self::open_access::OpenAccess;
-pub(crate) use self::pass_on::{PassedOn, lend, pass_on, release_unheld};
-pub(crate) use self::reductions::{Joins, OpenReduction};
+pub(crate) use self::pass_on::{ends_lending, forget_lending, lend, pass_on};
+pub(crate) use self::ready_sink::ReadySink;
+pub(crate) use self::reductions::OpenReduction;
 pub(crate) use self::registration::{Registered, register};
 pub(crate) use self::rtree::Placed;
-pub(crate) use self::slot::{AccessId, AccessSlot, Declared, Edge, EdgeId, release};
 pub(crate) use self::spatial_list::{Item, SpatialList};
-pub(crate) use self::tile_lock::{TileLock, acquire_tile_locks};
+pub(crate) use self::tile_lock::TileLock;

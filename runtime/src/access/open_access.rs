@@ -3,8 +3,10 @@
 
 use std::ops::Deref;
 
-use super::AccessId;
 use crate::data::ArrayCore;
+use crate::record::{ARRAY_ALIGN, AccessId};
+
+const _: () = assert!(align_of::<ArrayCore>() >= ARRAY_ALIGN);
 
 /// An access that is open while this value is used, by its guard or by the thread that closes the
 /// access.
@@ -22,8 +24,9 @@ impl OpenAccess {
     /// Returns the array of the access.
     #[inline]
     pub(crate) fn array(self) -> &'static ArrayCore {
-        // SAFETY: the access is open, by the contract of `new`.
-        unsafe { ArrayCore::of_open_access(self.0.slot().core()) }
+        // SAFETY: the access is open, by the contract of `new`, and `Declared` has put the address
+        // of its array there.
+        unsafe { ArrayCore::of_open_access(self.0.slot().array().cast()) }
     }
 }
 

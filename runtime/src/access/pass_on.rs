@@ -6,42 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bottom_map::Entry;
+use super::close::{close_plain, follow, poison, poisoned_by};
 use super::lending::Lending;
-use super::slot::{Waiter, close};
-use super::{AccessId, Domain, EdgeId, OpenAccess, domain, release};
-use crate::group::GroupInner;
-use crate::record::{AccessHead, Accesses, RecordId, Role, more_edges, record};
-use crate::replay;
-use crate::task;
-
-/// An access that was passed on, in a list of its task.
-pub(crate) struct PassedOn {
-    access: OpenAccess,
-    /// Group of the array, which may be freed before the task is complete.
-    group: Arc<GroupInner>,
-    pub(crate) next: Option<Box<PassedOn>>,
-}
-
-impl PassedOn {
-    /// Closes the access of a task that is complete, inside which no access is open. Returns the
-    /// next one of the list.
-    pub(crate) fn close(self) -> Option<Box<PassedOn>> {
-        let (slot, owner) = (self.access.slot(), record(self.access.task()));
-        let mut domain = self.group.domain.lock();
-        let lending = domain.lendings.remove(&slot.head);
-        if owner.role() != Role::Replayed {
-            slot.head.close(self.access.generation());
-            return self.next;
-        }
-        drop(domain);
-        let poisoned = lending.as_ref().and_then(|lending| lending.first_poisoned(&slot.rect()));
-        poisoned.inspect(|failure| owner.share_failure(failure));
-        // SAFETY: the task is complete except for this, and each access that it has passed on is in
-        // its list once.
-        unsafe { replay::close_late(owner, self.access.number(owner)) };
-        self.next
-    }
-}
+use super::{Arrays, Domain, OpenAccess, ReadySink};
+use crate::error::Failure;
+use crate::record::{AccessHead, AccessId, Accesses, EdgeId, RecordId, Waiter, more_edges, record};
 
 /// Lends an access to children. Its guard is forgotten.
 pub(crate) fn lend(access: OpenAccess) {
@@ -50,42 +19,49 @@ pub(crate) fn lend(access: OpenAccess) {
     domain.lendings.add(&slot.head, Lending::of(slot.rect()));
 }
 
-/// Closes an access of a task whose body does not run.
-///
-/// # Safety
-/// As for [`release`].
-pub(crate) unsafe fn release_unheld(access: OpenAccess) {
-    let close = if access.slot().is_weak() { pass_on } else { release };
-    // SAFETY: by the contract of this function.
-    unsafe { close(access) }
+/// Ends the lending of an access inside which no access is open and nothing is poisoned. Returns
+/// `false` otherwise.
+pub(crate) fn ends_lending(access: OpenAccess) -> bool {
+    let head = &access.slot().head;
+    let mut domain = access.array().domain().lock();
+    let ends = domain.lendings.is_done_with(head);
+    if ends {
+        domain.lendings.remove(head);
+    }
+    ends
 }
 
-/// Ends the lending of an access: it closes if no access inside it is open and nothing is poisoned,
-/// and is passed on otherwise.
+/// Forgets the lending of an access of `arrays` that was passed on. Returns the failure by which
+/// some of it is poisoned.
+pub(crate) fn forget_lending(arrays: &Arrays, access: OpenAccess) -> Option<Arc<Failure>> {
+    let slot = access.slot();
+    let lending = arrays.domain.lock().lendings.remove(&slot.head)?;
+    lending.first_poisoned(&slot.rect()).cloned()
+}
+
+/// Ends the lending of an access of a task that is not replayed: it closes if no access inside it is
+/// open and nothing is poisoned, and is passed on otherwise.
 ///
 /// # Safety
-/// As for [`release`].
-pub(crate) unsafe fn pass_on(access: OpenAccess) {
+/// As for [`close`](super::close()).
+pub(crate) unsafe fn pass_on<S: ReadySink>(access: OpenAccess) {
     let (slot, owner) = (access.slot(), access.task());
-    if record(owner).role() == Role::Replayed {
-        // SAFETY: by the contract of this function.
-        return unsafe { pass_on_within_step(access) };
-    }
     // SAFETY: the access is open.
-    let failure = unsafe { slot.poisoned_by(record(owner)) };
+    let failure = unsafe { poisoned_by(slot, record(owner)) };
     if let Some(failure) = &failure {
-        domain::poison(access, failure);
+        poison(access, failure);
     }
-    let group = Arc::clone(access.array().group());
-    let mut domain = group.domain.lock();
+    let arrays = Arc::clone(access.array().arrays());
+    let mut domain = arrays.domain.lock();
     if domain.lendings.is_done_with(&slot.head) {
         domain.lendings.remove(&slot.head);
         drop(domain);
         // SAFETY: by the contract of this function.
-        return unsafe { close(access, failure.as_ref()) };
+        return unsafe { close_plain::<S>(access, failure.as_ref()) };
     }
-    let passed_on = PassedOn { access, group: Arc::clone(&group), next: None };
-    record(owner).note_passed_on(passed_on);
+    // The array may be freed before the task is complete.
+    let kept = Arc::clone(&arrays);
+    record(owner).at_completion(move || close_passed_on(&kept, access));
     let mut waiters = Vec::new();
     let mut linked = HashSet::new();
     let mut next = slot.head.pass_on(access.generation());
@@ -103,31 +79,17 @@ pub(crate) unsafe fn pass_on(access: OpenAccess) {
     // Following the edges takes locks of its own.
     drop(domain);
     // SAFETY: the edges were taken from the access; those linked instead are counted by themselves.
-    waiters.into_iter().for_each(|waiter| unsafe { waiter.follow(failure.as_ref()) });
+    waiters.into_iter().for_each(|waiter| unsafe { follow::<S>(waiter, failure.as_ref()) });
     // SAFETY: the unit of the access, which the caller gives up.
-    unsafe { task::resolve_access(owner) };
+    unsafe { S::resolve_access(owner) };
 }
 
-/// Ends the lending of an access of a replayed task. The tasks that its edges lead to were found
-/// before there were children: so none waits for accesses inside this one, and it closes when the
-/// task is complete.
-///
-/// # Safety
-/// As for [`release`].
-unsafe fn pass_on_within_step(access: OpenAccess) {
-    let (slot, owner) = (access.slot(), access.task());
-    let group = Arc::clone(access.array().group());
-    let mut domain = group.domain.lock();
-    if domain.lendings.is_done_with(&slot.head) {
-        domain.lendings.remove(&slot.head);
-        drop(domain);
-        // SAFETY: by the contract of this function.
-        return unsafe { release(access) };
-    }
-    drop(domain);
-    record(owner).note_passed_on(PassedOn { access, group, next: None });
-    // SAFETY: the unit of the access, which the caller gives up.
-    unsafe { task::resolve_access(owner) };
+/// Closes an access, of `arrays`, of a task that is complete: no access inside it is open.
+fn close_passed_on(arrays: &Arrays, access: OpenAccess) {
+    let head = &access.slot().head;
+    let mut domain = arrays.domain.lock();
+    domain.lendings.remove(head);
+    head.close(access.generation());
 }
 
 /// New edges to a task that has waited for an access which is passed on. The unit of the old edge

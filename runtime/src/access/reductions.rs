@@ -4,11 +4,10 @@
 //! access is declared that conflicts with it in any of its tiles; then it is *sealed*, and later
 //! tasks begin another one. All of this happens under the lock of the array's group.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Declared;
 use super::bottom_map::{Entries, Entry};
 use super::rtree::Placed;
 use super::spatial_list::{Item, SpatialList};
@@ -21,27 +20,6 @@ pub struct OpenReduction {
     sealed: AtomicBool,
     /// Private copies, whose type only tasks with the same operator know.
     copies: Arc<dyn Any + Send + Sync>,
-}
-
-/// A reduction access that is about to be registered.
-pub trait Joins {
-    /// Joins the open reduction over exactly its region if that has the same operator, or begins
-    /// one. Returns the reduction.
-    #[doc(hidden)]
-    fn join(
-        &self,
-        open: Option<&Arc<OpenReduction>>,
-        declared: &Declared<'_>,
-    ) -> Arc<OpenReduction>;
-
-    /// Notes that the task is replayed: it stays in the reduction, and folds a copy into it in
-    /// every step.
-    #[doc(hidden)]
-    fn stay(&self);
-
-    /// Returns an identifier of the operator among those on the same type of elements.
-    #[doc(hidden)]
-    fn operator(&self) -> TypeId;
 }
 
 impl OpenReduction {

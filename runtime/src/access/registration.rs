@@ -16,12 +16,13 @@ use smallvec::SmallVec;
 use talpf_primitives::{Mutex, MutexGuard};
 
 use super::bottom_map::{BottomMap, Entry};
-use super::slot::Waiter;
-use super::{AccessId, AccessSlot, Declared, Domain, EdgeId, Joins, OpenReduction};
+use super::{Clauses, Declared, Domain, Joins, OpenReduction};
 use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
-use crate::record::{AccessHead, Accesses, EDGES, MoreEdges, Record, RecordId, Role};
-use crate::task::Clauses;
+use crate::record::{
+    AccessHead, AccessId, AccessSlot, Accesses, EDGES, EdgeId, MoreEdges, Record, RecordId, Role,
+    Waiter,
+};
 
 /// The result of a registration.
 pub(crate) struct Registered {
@@ -103,7 +104,7 @@ impl Registration {
         };
         let slot = access.slot();
         let generation = access.generation();
-        slot.fill(generation, declared);
+        declared.fill(slot, generation);
         let new = Entry { head: &slot.head, generation, task: self.id, rect: declared.rect() };
         if !declared.mode().is_unordered()
             && let Some(tile) = declared.whole_tile()
@@ -251,7 +252,7 @@ impl Registration {
         let first = first.unwrap_or(second);
         Error::OverlappingAccesses {
             label: self.task.label().text().to_owned(),
-            array: ArrayLabel::at(second.core().addr()).unwrap_or_else(|| ArrayLabel::of_gone(0)),
+            array: ArrayLabel::at(second.array().addr()).unwrap_or_else(|| ArrayLabel::of_gone(0)),
             first: first.rect(),
             first_mode: first.mode(),
             second: second.rect(),

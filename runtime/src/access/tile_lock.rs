@@ -14,15 +14,10 @@
 //! A task that fails records the regions it has poisoned before it releases its locks, and a task
 //! searches for such records once it has acquired all of its own. A search before that could fall
 //! between the start of the holder and its failure, and the task would run on poisoned data (R4).
-#![allow(unsafe_code, reason = "says that the accesses of a task that has not begun are open")]
 
-use smallvec::SmallVec;
 use talpf_primitives::{AtomicU32, Ordering};
 
-use super::{AccessSlot, OpenAccess};
-use crate::data::Mode;
-use crate::record::{Accesses, EventCounter, Record, RecordId, record};
-use crate::task;
+use crate::record::EventCounter;
 
 const FREE: u32 = u32::MAX;
 /// Taken without a waiting task; also the end of a list.
@@ -34,7 +29,7 @@ pub(crate) struct TileLock {
     /// First of the waiting tasks in the holder's queue.
     queue: AtomicU32,
     /// Number of the holder's open accesses of the tile.
-    held: EventCounter,
+    pub(super) held: EventCounter,
 }
 
 impl TileLock {
@@ -48,7 +43,7 @@ impl TileLock {
 
     /// Acquires the lock, or adds `task` to the waiting tasks. `set_next` stores the task that
     /// follows it there. Returns `true` if the lock was free.
-    fn acquire(&self, task: u32, set_next: impl Fn(u32)) -> bool {
+    pub(super) fn acquire(&self, task: u32, set_next: impl Fn(u32)) -> bool {
         let mut current = self.word.load(Ordering::Relaxed);
         loop {
             let next = if current == FREE { NOBODY } else { task };
@@ -65,7 +60,11 @@ impl TileLock {
     }
 
     /// Releases the lock, which the caller has, or hands it to a waiting task, which is returned.
-    fn unlock(&self, next_of: impl Fn(u32) -> u32, set_next: impl Fn(u32, u32)) -> Option<u32> {
+    pub(super) fn unlock(
+        &self,
+        next_of: impl Fn(u32) -> u32,
+        set_next: impl Fn(u32, u32),
+    ) -> Option<u32> {
         let mut first = self.queue.load(Ordering::Relaxed);
         if first == NOBODY {
             let freed =
@@ -84,103 +83,6 @@ impl TileLock {
         }
         self.queue.store(next_of(first), Ordering::Relaxed);
         Some(first)
-    }
-}
-
-/// Acquires the locks of a task that nothing earlier holds back. Returns `false` if it waits for
-/// one of them: the thread that hands the lock over goes on with the task.
-pub(crate) fn acquire_tile_locks(id: RecordId) -> bool {
-    // For the hang report: all earlier accesses have closed.
-    record(id).pending.set(0);
-    acquire_from(id, &locks_of(record(id)))
-}
-
-/// Acquires `locks` as `acquire_tile_locks` does.
-fn acquire_from(id: RecordId, locks: &[(&TileLock, u32)]) -> bool {
-    let waiting = record(id);
-    for (lock, held) in locks {
-        if !lock.acquire(id.index(), |next| waiting.set_next_waiter(next)) {
-            return false;
-        }
-        lock.held.set(*held);
-    }
-    check_for_failures(waiting);
-    true
-}
-
-/// Releases the locks of a commutative access that is about to close.
-#[cold]
-pub(super) fn release_tile_locks(access: OpenAccess) {
-    for_each_lock(access, |lock| {
-        if lock.held.take(1) {
-            // SAFETY: a task that waits for a lock has stored the index of its id there, in
-            // `acquire_from`.
-            let id_of = |task| unsafe { RecordId::new(task) };
-            let next_of = |task| record(id_of(task)).next_waiter();
-            let set_next = |task, next| record(id_of(task)).set_next_waiter(next);
-            if let Some(next) = lock.unlock(next_of, set_next) {
-                resume(id_of(next), lock);
-            }
-        }
-    });
-}
-
-/// Goes on with a task that has been handed a lock.
-fn resume(id: RecordId, lock: &TileLock) {
-    let locks = locks_of(record(id));
-    let at = locks.partition_point(|(other, _)| std::ptr::from_ref(*other) < lock);
-    let Some(((lock, held), rest)) = locks[at..].split_first() else {
-        return;
-    };
-    lock.held.set(*held);
-    if acquire_from(id, rest) {
-        task::release_ready(id);
-    }
-}
-
-/// Returns the locks that a task needs, in the order of all tasks, each with the number of its
-/// accesses of that tile.
-fn locks_of(task: &'static Record) -> SmallVec<[(&'static TileLock, u32); 8]> {
-    let mut locks: SmallVec<[(&TileLock, u32); 8]> = SmallVec::new();
-    for access in commutative(task) {
-        for_each_lock(access, |lock| locks.push((lock, 1)));
-    }
-    locks.sort_unstable_by_key(|(lock, _)| std::ptr::from_ref(*lock));
-    locks.dedup_by(|(lock, _), (before, held)| {
-        let same = std::ptr::eq(*lock, *before);
-        *held += u32::from(same);
-        same
-    });
-    locks
-}
-
-/// Returns the accesses that need locks, of a task that has not begun. The lender of one that
-/// touches no element may have closed before it.
-fn commutative(task: &'static Record) -> impl Iterator<Item = OpenAccess> {
-    let needs_locks =
-        |slot: &AccessSlot| slot.mode() == Mode::Commutative && !slot.rect().is_empty();
-    let accesses = Accesses::of(task).filter(move |access| needs_locks(access.slot()));
-    // SAFETY: the accesses of a task that has not begun are open.
-    accesses.map(|access| unsafe { OpenAccess::new(access) })
-}
-
-fn for_each_lock(access: OpenAccess, mut visit: impl FnMut(&'static TileLock)) {
-    let (array, rect) = (access.array(), access.slot().rect());
-    if !rect.is_empty() {
-        let locks = array.tile_locks();
-        array.tiles().for_each(&rect, |tile, _| visit(&locks[tile]));
-    }
-}
-
-/// Poisons a task that has all its locks if tasks that held them before have failed.
-fn check_for_failures(task: &'static Record) {
-    for access in commutative(task) {
-        let array = access.array();
-        if array.was_poisoned()
-            && let Some(failure) = array.domain().lock().poisoned_before(access)
-        {
-            task.poison(failure);
-        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, Tiling, bounds};
+use super::owner::Owner;
+use super::{ArrayLabel, Invariant, Rect, Region, Tiling, bounds};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -24,9 +25,8 @@ impl<T: Send + Sync + 'static> Array<T> {
     /// **Errors**: a tile of 0 elements; more than 2^32 - 2 elements.
     pub fn new(group: &Group, values: Vec<T>, tile: usize) -> Result<Self, Error> {
         let cols = values.len();
-        let tiling = Tiling::new(1, tile);
-        let core = ArrayCore::new(group.inner(), values, 1, cols, tiling)?;
-        Ok(Array { owner: Arc::new(Owner::new(core)), marker: PhantomData })
+        let owner = Owner::new(group.inner(), values, 1, cols, Tiling::new(1, tile))?;
+        Ok(Array { owner: Arc::new(owner), marker: PhantomData })
     }
 }
 

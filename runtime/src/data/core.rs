@@ -6,16 +6,14 @@
 #![allow(unsafe_code, reason = "hands out the memory of arrays through raw pointers")]
 
 use std::any::Any;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use talpf_primitives::Mutex;
 
 use super::{ArrayLabel, Rect, Tiles, Tiling, live};
-use crate::access::{Domain, TileLock};
+use crate::access::{Arrays, Domain, TileLock};
 use crate::error::Error;
-use crate::group::GroupInner;
 
 /// The untyped part of an array. It does not move while accesses to it are open.
 #[repr(align(16))]
@@ -24,7 +22,7 @@ pub(crate) struct ArrayCore {
     data: *mut u8,
     tiles: Tiles,
     map_index: usize,
-    group: Arc<GroupInner>,
+    arrays: Arc<Arrays>,
     /// First name that the array was given.
     name: OnceLock<Arc<str>>,
     /// Locks by tile, allocated for the first commutative access.
@@ -43,7 +41,7 @@ unsafe impl Sync for ArrayCore {}
 
 impl ArrayCore {
     pub(super) fn new<T: Send + Sync + 'static>(
-        group: &Arc<GroupInner>,
+        arrays: &Arc<Arrays>,
         mut values: Vec<T>,
         rows: usize,
         cols: usize,
@@ -52,14 +50,13 @@ impl ArrayCore {
         let tiles = Tiles::new(rows, cols, tiling)?;
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let data = values.as_mut_ptr().cast();
-        group.note_tile(tiles.largest().saturating_mul(size_of::<T>()));
-        let map_index = group.domain.lock().add_array(tiles.len());
+        let map_index = arrays.domain.lock().add_array(tiles.len());
         let core = Box::new(ArrayCore {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             data,
             tiles,
             map_index,
-            group: Arc::clone(group),
+            arrays: Arc::clone(arrays),
             name: OnceLock::new(),
             tile_locks: OnceLock::new(),
             poisoned: AtomicBool::new(false),
@@ -126,23 +123,19 @@ impl ArrayCore {
         Error::RegionOutOfBounds { region, array: self.label() }
     }
 
-    pub(crate) fn group(&self) -> &Arc<GroupInner> {
-        &self.group
+    #[inline]
+    pub(crate) fn arrays(&self) -> &Arc<Arrays> {
+        &self.arrays
     }
 
     #[inline]
     pub(crate) fn domain(&self) -> &Mutex<Domain> {
-        &self.group.domain
+        &self.arrays.domain
     }
 
     #[inline]
     pub(crate) fn map_index(&self) -> usize {
         self.map_index
-    }
-
-    /// Returns the number of workers of the array's runtime.
-    pub(crate) fn workers(&self) -> usize {
-        self.group.shared.workers()
     }
 
     /// Returns the locks of the tiles.
@@ -185,43 +178,6 @@ impl ArrayCore {
 impl Drop for ArrayCore {
     fn drop(&mut self) {
         live::remove(self.address());
-        self.group.domain.lock().remove_array(self.map_index);
-    }
-}
-
-/// The last handle of an array: dropping it frees the memory once no access is open.
-///
-/// A `Box` would claim to be the only pointer to an array that accesses point to as well.
-pub(crate) struct Owner {
-    core: NonNull<ArrayCore>,
-}
-
-// SAFETY: stands for a `Box<ArrayCore>`, which is `Send` and `Sync`.
-unsafe impl Send for Owner {}
-// SAFETY: as above.
-unsafe impl Sync for Owner {}
-
-impl Owner {
-    pub(super) fn new(core: Box<ArrayCore>) -> Self {
-        Owner { core: NonNull::from(Box::leak(core)) }
-    }
-
-    #[inline]
-    pub(super) fn core(&self) -> &ArrayCore {
-        // SAFETY: leaked by `new`, and freed after this has dropped.
-        unsafe { self.core.as_ref() }
-    }
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let core = self.core();
-        let in_use = core.domain().lock().any_open(core.map_index);
-        if in_use {
-            Arc::clone(&core.group).retire(self.core);
-        } else {
-            // SAFETY: leaked by `new`; this was the last handle, and no access is open.
-            drop(unsafe { Box::from_raw(self.core.as_ptr()) });
-        }
+        self.arrays.domain.lock().remove_array(self.map_index);
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use ndarray::Ix2;
 
-use super::{ArrayCore, ArrayLabel, Invariant, Owner, Rect, Region, Tiling, bounds};
+use super::owner::Owner;
+use super::{ArrayLabel, Invariant, Rect, Region, Tiling, bounds};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -30,8 +31,8 @@ impl<T: Send + Sync + 'static> Matrix<T> {
             let what = "number of values of a matrix";
             return Err(Error::Size { what, value: values.len(), limit: rows * cols });
         }
-        let core = ArrayCore::new(group.inner(), values, rows, cols, tiling)?;
-        Ok(Matrix { owner: Arc::new(Owner::new(core)), marker: PhantomData })
+        let owner = Owner::new(group.inner(), values, rows, cols, tiling)?;
+        Ok(Matrix { owner: Arc::new(owner), marker: PhantomData })
     }
 }
 

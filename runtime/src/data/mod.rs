@@ -6,19 +6,20 @@
 
 mod array;
 mod core;
+mod invariant;
 mod label;
 mod live;
 mod matrix;
 mod mode;
+mod owner;
 mod rect;
 mod region;
 mod tiling;
 mod token;
 
-use std::marker::PhantomData;
-
 pub use self::array::Array;
-pub(crate) use self::core::{ArrayCore, Owner};
+pub(crate) use self::core::ArrayCore;
+pub(crate) use self::invariant::Invariant;
 pub use self::label::ArrayLabel;
 pub use self::matrix::Matrix;
 pub use self::mode::Mode;
@@ -28,7 +29,3 @@ pub use self::region::Region;
 pub(crate) use self::tiling::Tiles;
 pub use self::tiling::Tiling;
 pub use self::token::Token;
-
-/// A marker that makes a handle of elements of type `T` invariant in `T`: they are read and written
-/// through other handles. The marker is `Send` and `Sync` whatever `T` is.
-pub(crate) type Invariant<T> = PhantomData<fn(T) -> T>;

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use ndarray::Ix1;
 
 use super::{ArrayCore, ArrayLabel, Invariant, Rect};
-use crate::access::AccessId;
 use crate::error::Error;
+use crate::record::AccessId;
 
 /// A part of an [`Array`](crate::Array) (`D` = `Ix1`, contiguous) or of a
 /// [`Matrix`](crate::Matrix) (`D` = `Ix2`, a rectangle).

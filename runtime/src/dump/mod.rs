@@ -12,12 +12,12 @@ mod text;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::access::AccessId;
 use crate::data::{ArrayLabel, Mode, Rect};
 use crate::group::GroupInner;
-use crate::record::{Accesses, Phase, Record, RecordId, for_each_record, record};
+use crate::record::{
+    AccessId, Accesses, Phase, Record, RecordId, SPAWNING, for_each_record, record,
+};
 use crate::scheduler::Shared;
-use crate::task::SPAWNING;
 
 /// The tasks of a runtime that are not complete, and the accesses that they wait for. The text has
 /// a line for each task and each open access; running tasks come first.
@@ -148,7 +148,7 @@ fn snapshot(
     names: &[Arc<str>],
 ) -> Option<Task> {
     let (generation, phase) = task.state.phase();
-    let group = groups.iter().position(|group| std::ptr::eq(Arc::as_ptr(group), task.group()))?;
+    let group = groups.iter().position(|group| group.is_of(task))?;
     if task.owner() != id {
         return None;
     }
@@ -190,7 +190,7 @@ fn snapshot_of_access(access: AccessId) -> Option<Access> {
                 waiting.push(task);
             }
         }
-        let (mode, array, rect) = (slot.mode(), ArrayLabel::at(slot.core().addr()), slot.rect());
+        let (mode, array, rect) = (slot.mode(), ArrayLabel::at(slot.array().addr()), slot.rect());
         Access { mode, array, rect, waiting }
     })
 }

@@ -12,12 +12,11 @@ use talpf_primitives::Mutex;
 use talpf_traces::counted;
 
 use super::{Dependency, GraphTask, Outcome, RecordedAccess, TaskGraph, Waits, dependencies};
-use crate::access::{Declared, Registered};
+use crate::access::{Clauses, Declared, Registered};
 use crate::data::Mode;
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::record::{Record, RecordId, Role, record};
-use crate::task::Clauses;
 
 /// A recorder of the graph of all runtimes that have it in their [`Config`](crate::Config). Clones
 /// are handles of the same recorder.

@@ -7,12 +7,11 @@ use talpf_primitives::{Ordering, fence};
 
 use super::GroupInner;
 use crate::error::Error;
-use crate::record::Role;
+use crate::record::{Role, running};
 use crate::scheduler;
-use crate::task;
 
 /// A count as of a task that is not complete.
-pub(super) struct HeldOpen(Arc<GroupInner>);
+pub(crate) struct HeldOpen(Arc<GroupInner>);
 
 impl Drop for HeldOpen {
     fn drop(&mut self) {
@@ -29,7 +28,7 @@ impl GroupInner {
     #[inline]
     pub(crate) fn count_spawn(&self, role: Role, is_child: bool) -> Result<(), Error> {
         match scheduler::worker_index(&self.shared) {
-            Some(worker) if task::current().is_some() => {
+            Some(worker) if running::current().is_some() => {
                 self.tally.count_spawn(role, worker);
                 Ok(())
             }
@@ -39,7 +38,7 @@ impl GroupInner {
 
     #[cold]
     fn count_spawn_outside(&self, role: Role, is_child: bool) -> Result<(), Error> {
-        // The spawner of a cleanup keeps the shutdown from ending: see `GroupInner::retire`.
+        // The spawner of a cleanup keeps the shutdown from ending: see `retire` in `data/owner.rs`.
         let inside =
             || is_child || role == Role::Cleanup || scheduler::is_for_task_of(&self.shared);
         // After a hang, workers may have ended before their tasks.
@@ -49,7 +48,7 @@ impl GroupInner {
     }
 
     /// Keeps a shutdown that has not ended from ending until the returned value drops.
-    pub(super) fn hold_open(self: &Arc<Self>) -> HeldOpen {
+    pub(crate) fn hold_open(self: &Arc<Self>) -> HeldOpen {
         self.tally.count_spawn_outside(Role::Cleanup);
         fence(Ordering::SeqCst);
         HeldOpen(Arc::clone(self))
@@ -86,7 +85,7 @@ impl GroupInner {
             return;
         }
         // The task that this thread runs may be complete.
-        task::outside_tasks(None, || waiters.into_iter().for_each(|waiter| self.wake(waiter)));
+        running::outside_tasks(None, || waiters.into_iter().for_each(|waiter| self.wake(waiter)));
     }
 
     /// Calls `waker` at the completion that leaves no task outstanding, and at others perhaps.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use super::GroupInner;
 use super::closing::are_complete;
 use crate::error::Error;
-use crate::task::note_wait;
+use crate::record::note_wait;
 
 /// Waits until every task of all groups is complete, mains and services too.
 pub(crate) async fn finish(groups: &[Arc<GroupInner>]) {

@@ -1,9 +1,86 @@
 //! The accesses and edges of a task by number, in its record and its continuation records.
+#![allow(unsafe_code, reason = "makes ids of stored indices")]
 
 use std::ops::Range;
 
-use super::{ACCESSES, EDGES, Phase, Record, RecordId, pool, record};
-use crate::access::{AccessId, EdgeId};
+use super::{ACCESSES, AccessSlot, EDGES, Edge, EdgeId, Phase, Record, RecordId, pool, record};
+
+/// Largest number of waiting tasks that a report names for one access.
+const REPORTED: usize = 8;
+
+/// An access by the record that carries it.
+#[derive(Clone, Copy)]
+pub struct AccessId {
+    carrier: &'static Record,
+    index: usize,
+}
+
+impl PartialEq for AccessId {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.carrier, other.carrier) && self.index == other.index
+    }
+}
+
+impl AccessId {
+    #[inline]
+    pub(crate) fn new(carrier: &'static Record, index: usize) -> Self {
+        AccessId { carrier, index }
+    }
+
+    /// Returns the generation of the record, which distinguishes the access from earlier ones in
+    /// its slot.
+    #[inline]
+    pub(crate) fn generation(self) -> u32 {
+        self.carrier.generation()
+    }
+
+    /// Returns the record that carries the access, and its number there.
+    #[inline]
+    pub(crate) fn place(self) -> (&'static Record, usize) {
+        (self.carrier, self.index)
+    }
+
+    /// Returns the task that declares the access.
+    #[inline]
+    pub(crate) fn task(self) -> RecordId {
+        self.carrier.owner()
+    }
+
+    /// Returns the number of the access in its task.
+    #[inline]
+    pub(crate) fn number(self, owner: &'static Record) -> usize {
+        let is_own = std::ptr::eq(self.carrier, owner);
+        self.index + if is_own { 0 } else { self.carrier.accesses_before() }
+    }
+
+    /// Returns the tasks that wait for the access, if it is open. For reports: they may be moving
+    /// on.
+    pub(crate) fn waiting(self) -> Vec<RecordId> {
+        // SAFETY: the lists of a head hold edges only.
+        let edge = |bits| unsafe { EdgeId::from_bits(bits) }.edge();
+        let first = self.slot().head.first(self.generation()).map(edge);
+        std::iter::successors(first, |&current| current.next().map(edge))
+            .take(REPORTED)
+            .map(|edge: &Edge| edge.waiter().task())
+            .collect()
+    }
+
+    /// Returns the parent's access that contains a writing access, if its task is a child.
+    pub(crate) fn lender(self) -> Option<AccessId> {
+        let parent = record(self.task()).parent()?;
+        let slot = self.slot();
+        Accesses::of(record(parent)).find(|lender| {
+            let lender = lender.slot();
+            lender.array() == slot.array() && lender.writes() && lender.rect().covers(&slot.rect())
+        })
+    }
+
+    #[inline]
+    pub(crate) fn slot(self) -> &'static AccessSlot {
+        &self.carrier.accesses[self.index]
+    }
+}
 
 /// An iterator over the accesses of a task that has records for them.
 #[derive(Clone)]

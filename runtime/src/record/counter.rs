@@ -8,6 +8,8 @@ use crate::error::Error;
 /// there is room for, and one of each thread that is just refused, they stay below the bias of a
 /// spawn, which reports recognise.
 pub(crate) const MOST: u32 = 1 << 28;
+/// A bias that keeps a count above zero while edges are being linked; it stays if there are none.
+pub(crate) const SPAWNING: u32 = 1 << 30;
 
 /// Units that a step of a task waits for: edges before it may run, or its body, guards and events
 /// before it is complete.

@@ -1,7 +1,13 @@
 //! Records of tasks: plain memory, which calls nobody.
 //!
 //! A [`Record`] has all words of one task: its state, its counts, its accesses and the edges that
-//! lead to it, its body, its failure. Records live in a pool and are reused.
+//! lead to it, its body, its failure. Records live in a pool and are reused. Beside them are the
+//! words of a thread that every room reads: the task that it runs, and what that waits for.
+//!
+//! This room knows rectangles, modes and errors. Of the rooms above it knows addresses: that of the
+//! array of an access, which it compares; and those of a task's group and of its replayed task, of
+//! which it knows the beginning ([`GroupHead`], [`ReplayHead`]). Who follows edges, runs bodies and
+//! counts completions is not its concern.
 //!
 //! Plain fields are written by the spawner while it owns the record and read by the thread that
 //! runs or completes the task; the counter that hands the task over orders the two. They are
@@ -13,15 +19,24 @@
 
 mod access_head;
 mod access_list;
+mod access_slot;
+mod body;
 mod counter;
+mod edge;
+mod failure;
 mod failure_cell;
+mod group_head;
 mod label;
 mod memory;
+mod nest;
 mod nesting;
 pub(crate) mod pool;
+mod replay_head;
+pub(crate) mod running;
 mod state;
 mod traits;
 mod urgency;
+mod wait_note;
 
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32,
@@ -31,19 +46,25 @@ use std::sync::atomic::{
 use self::failure_cell::FailureCell;
 use self::label::AtomicLabel;
 use self::nesting::Nesting;
-use crate::access::{AccessSlot, Edge};
-use crate::group::GroupInner;
-use crate::replay::ReplayedTask;
-use crate::task::BodyCell;
 
 pub(crate) use self::access_head::AccessHead;
-pub(crate) use self::access_list::{Accesses, MoreEdges, free_all, make_room, more_edges};
-pub(crate) use self::counter::EventCounter;
+pub(crate) use self::access_list::{
+    AccessId, Accesses, MoreEdges, free_all, make_room, more_edges,
+};
+pub(crate) use self::access_slot::{ARRAY_ALIGN, AccessSlot};
+pub(crate) use self::body::{Body, BodyCell, lies_in_record};
+pub(crate) use self::counter::{EventCounter, SPAWNING};
+pub(crate) use self::edge::{Edge, EdgeId, Waiter};
+pub(crate) use self::group_head::GroupHead;
 pub(crate) use self::label::Label;
+pub(crate) use self::nest::Nest;
 pub(crate) use self::pool::{RecordId, for_each_record, record};
+pub(crate) use self::replay_head::ReplayHead;
 pub(crate) use self::state::{Phase, TaskState};
 pub(crate) use self::traits::{Marks, Role, Traits};
 pub(crate) use self::urgency::Urgency;
+pub(crate) use self::wait_note::take_note;
+pub use self::wait_note::{note_outside, note_wait};
 
 /// Number of accesses in one record.
 pub(crate) const ACCESSES: usize = 6;
@@ -58,7 +79,7 @@ pub(crate) struct Record {
     pub(crate) pending: EventCounter,
     /// Units that completion waits for: the body, the guards, the pending events.
     pub(crate) open: EventCounter,
-    group: AtomicPtr<GroupInner>,
+    group: AtomicPtr<GroupHead>,
     label: AtomicLabel,
     owner: PlainU32,
     more: PlainU32,
@@ -79,7 +100,7 @@ pub(crate) struct Record {
     /// Used if `is_nested`.
     pub(crate) nesting: Nesting,
     /// The replayed task, for the role `Replayed`.
-    replayed: AtomicPtr<ReplayedTask>,
+    replayed: AtomicPtr<ReplayHead>,
 }
 
 #[cfg(not(talpf_loom))]
@@ -122,7 +143,7 @@ impl Record {
 
     /// Starts a new generation in a record that the caller owns.
     #[inline]
-    pub(crate) fn create(&self, owner: RecordId, group: *const GroupInner, label: Label) {
+    pub(crate) fn create(&self, owner: RecordId, group: *const GroupHead, label: Label) {
         self.state.create();
         self.owner.store(owner.index(), Relaxed);
         self.more.store(NONE, Relaxed);
@@ -168,8 +189,18 @@ impl Record {
     }
 
     #[inline]
-    pub(crate) fn group(&self) -> *const GroupInner {
+    pub(crate) fn group(&self) -> *const GroupHead {
         self.group.load(Relaxed)
+    }
+
+    /// Returns the group of a task that is not complete.
+    ///
+    /// # Safety
+    /// The caller has a unit of the task's completion as long as it uses the result.
+    unsafe fn live_group(&self) -> &'static GroupHead {
+        // SAFETY: the pointer was set from a reference when the task was created, and groups are
+        // kept until their tasks are complete.
+        unsafe { &*self.group() }
     }
 
     #[inline]
@@ -279,12 +310,21 @@ impl Record {
 
     /// Returns the pointer that `set_replayed` has stored.
     #[inline]
-    pub(crate) fn replayed(&self) -> *const ReplayedTask {
+    pub(crate) fn replayed(&self) -> *const ReplayHead {
         self.replayed.load(Relaxed)
     }
 
-    pub(crate) fn set_replayed(&self, replayed: &ReplayedTask) {
-        self.replayed.store(std::ptr::from_ref(replayed).cast_mut(), Relaxed);
+    pub(crate) fn set_replayed(&self, replayed: *const ReplayHead) {
+        self.replayed.store(replayed.cast_mut(), Relaxed);
+    }
+
+    /// Returns the preferred worker of a queued task, if it is replayed.
+    pub(crate) fn preferred_worker(&self) -> Option<usize> {
+        if self.role() != Role::Replayed {
+            return None;
+        }
+        // SAFETY: a task that is in a queue is not complete, so its run lives.
+        unsafe { &*self.replayed() }.preferred_worker()
     }
 
     #[inline]

@@ -5,19 +5,37 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use talpf_primitives::Mutex;
 
-use super::{Record, RecordId};
-use crate::access::PassedOn;
-use crate::task::Nest;
+use super::{Nest, Record, RecordId};
 
-/// The nest of a task, and the accesses that it has passed on. `is_nested` of the record is set if
-/// there is either, so that other tasks do not touch this cache line.
+/// The nest of a task, and the actions at its completion. `is_nested` of the record is set if there
+/// is either, so that other tasks do not touch this cache line.
 #[derive(Default)]
 pub(crate) struct Nesting(Mutex<Parts>);
 
 #[derive(Default)]
 struct Parts {
     nest: Option<Arc<Nest>>,
-    passed_on: Option<Box<PassedOn>>,
+    at_completion: AtCompletion,
+}
+
+/// Actions to be called by the thread that completes a task, the last one first: they close the
+/// accesses that the task has passed on.
+#[derive(Default)]
+pub(crate) struct AtCompletion(Option<Box<Action>>);
+
+struct Action {
+    call: Box<dyn FnOnce() + Send>,
+    next: AtCompletion,
+}
+
+impl Iterator for AtCompletion {
+    type Item = Box<dyn FnOnce() + Send>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Action { call, next } = *self.0.take()?;
+        *self = next;
+        Some(call)
+    }
 }
 
 impl Record {
@@ -46,22 +64,20 @@ impl Record {
         self.nesting.0.lock().nest.as_ref().map(|nest| nest.parent())
     }
 
-    /// Notes an access that closes when the task is complete.
-    pub(crate) fn note_passed_on(&self, mut access: PassedOn) {
+    /// Adds an action to those at the completion of the task.
+    pub(crate) fn at_completion(&self, action: impl FnOnce() + Send + 'static) {
+        let call = Box::new(action);
         let mut parts = self.nesting.0.lock();
-        access.next = parts.passed_on.take();
-        parts.passed_on = Some(Box::new(access));
+        let next = std::mem::take(&mut parts.at_completion);
+        parts.at_completion = AtCompletion(Some(Box::new(Action { call, next })));
         self.is_nested.store(true, Relaxed);
     }
 
-    /// Closes the accesses that the task has passed on and takes it out of its nest; the caller
-    /// completes it.
-    pub(crate) fn leave(&self) -> Option<Arc<Nest>> {
+    /// Takes the task out of its nest and removes its actions; the caller completes it, after it
+    /// has called those.
+    pub(crate) fn take_nesting(&self) -> (Option<Arc<Nest>>, AtCompletion) {
         self.is_nested.store(false, Relaxed);
-        let Parts { nest, mut passed_on } = std::mem::take(&mut *self.nesting.0.lock());
-        while let Some(access) = passed_on {
-            passed_on = access.close();
-        }
-        nest
+        let Parts { nest, at_completion } = std::mem::take(&mut *self.nesting.0.lock());
+        (nest, at_completion)
     }
 }

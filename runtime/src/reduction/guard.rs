@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2};
 
 use super::{Member, PrivateCopy};
-use crate::access::{self, OpenAccess};
+use crate::access::OpenAccess;
 use crate::callback;
 use crate::data::Rect;
 use crate::task;
@@ -62,7 +62,7 @@ impl<T: 'static> ReductionAccess<T> {
             task::fail(task, reason);
         }
         // SAFETY: the guard has given up this access, once, and its copy is no part of the region.
-        unsafe { access::release(self.access) };
+        unsafe { task::release(self.access) };
     }
 }
 

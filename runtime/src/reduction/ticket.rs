@@ -57,7 +57,7 @@ impl<T: Send + Sync + 'static, O: Operator<T>> Joins for Ticket<T, O> {
             // task leaves before that closes, as do all that join (`ReductionAccess::release`,
             // `Member`).
             let target = unsafe { Target::new(first, rect.rows(), rect.cols(), core.stride()) };
-            let copies = Arc::new(Copies::<T, O>::new(target, core.workers()));
+            let copies = Arc::new(Copies::<T, O>::new(target, core.arrays().workers()));
             (Arc::new(OpenReduction::new(rect, copies.clone())), copies)
         });
         let number = copies.join();

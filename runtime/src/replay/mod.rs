@@ -10,6 +10,7 @@
 
 mod bodies;
 mod closed_accesses;
+mod passed_on;
 mod plan;
 mod preferred_workers;
 mod replayed_task;
@@ -24,20 +25,20 @@ use std::sync::Arc;
 use self::plan::{LINKS, NoPlan, Plan, Sketch};
 use self::preferred_workers::preferred_workers;
 use self::run::{OnFailure, Run};
-use crate::access::{Declared, Joins, OpenReduction};
+use crate::access::{Clauses, Declared, Joins, OpenReduction};
 use crate::data::{Mode, Rect};
 use crate::error::Error;
 use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
 use crate::record::{Label, Traits, record};
-use crate::task::{Clauses, Many, Repeated, TaskBuilder, free_task, new_repeated};
+use crate::task::{Many, Repeated, TaskBuilder, free_task, new_repeated};
 
 pub use self::bodies::Each;
+pub(crate) use self::passed_on::pass_on;
 pub(crate) use self::plan::Plan as RecordedPlan;
 pub use self::replayed_task::current_step;
 pub(crate) use self::replayed_task::{
-    ReplayedTask, begin, close, close_all, close_here, close_late, complete, pause,
-    preferred_worker,
+    ReplayedTask, begin, close, close_all, close_here, complete, pause,
 };
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
@@ -228,11 +229,15 @@ fn spawn(
 ) -> Result<(), Error> {
     let Recorded { sketch, declared, tasks, on_failure, .. } = recorded;
     let label = Label::new("iterate");
-    declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
+    declared
+        .iter()
+        .try_for_each(|declared| declared.check_runtime(&group.arrays, group.head(), label))?;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
     let lengths = tasks.chunk_by(|one, next| one.first_step == next.first_step).map(<[_]>::len);
     let label = Label::new("iterate");
-    declared.iter().try_for_each(|declared| declared.check_runtime(group, label))?;
+    declared
+        .iter()
+        .try_for_each(|declared| declared.check_runtime(&group.arrays, group.head(), label))?;
     let is_inline = |task: usize| tasks[task].traits.marks().is_inline();
     let workers = group.shared.workers();
     let preferred = preferred_workers(lengths, is_inline, |task| plan.successors_of(task), workers);

@@ -26,13 +26,15 @@ use super::closed_accesses::{ClosedAccesses, ClosedChange};
 use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
-use crate::record::{EventCounter, Phase, Record, RecordId, Role, record};
+use crate::record::{EventCounter, Phase, Record, RecordId, ReplayHead, Role, record, running};
 use crate::scheduler;
-use crate::task::{self, Repeated, resolve_access};
+use crate::task::{Repeated, resolve_access};
 
 /// A task of a run, which lives as long as the run.
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct ReplayedTask {
+    /// The part that records know, first, so that their pointers lead to the whole.
+    head: ReplayHead,
     closed: ClosedAccesses,
     /// Open accesses that share the last bit.
     rest: EventCounter,
@@ -41,16 +43,14 @@ pub(crate) struct ReplayedTask {
     step: AtomicUsize,
     last_step: AtomicUsize,
     run: AtomicPtr<Run>,
-    body: Box<dyn Repeated>,
     pub(super) task: RecordId,
     /// Index of the task in the iteration.
     index: u32,
+    body: Box<dyn Repeated>,
     /// Number of the first access among those of the iteration.
     first_access: u32,
     /// Number of edges to wait for from the second iteration on.
     waits_for: u32,
-    /// Worker that runs the task unless another has nothing else to do.
-    preferred_worker: Option<u32>,
     /// Tasks that the edges lead to.
     successors: Box<[u32]>,
 }
@@ -76,6 +76,7 @@ impl ReplayedTask {
         preferred_worker: Option<u32>,
     ) -> Self {
         ReplayedTask {
+            head: ReplayHead::new(preferred_worker),
             closed: ClosedAccesses::new(),
             rest: EventCounter::new(),
             record: record(task),
@@ -87,7 +88,6 @@ impl ReplayedTask {
             index: index as u32,
             first_access: first_access as u32,
             waits_for: plan.within[index] + plan.across[index],
-            preferred_worker,
             successors: plan.successors_of(index).into(),
         }
     }
@@ -95,7 +95,7 @@ impl ReplayedTask {
     /// Links the record to this task, and this task to its run, which does not move any more.
     pub(super) fn link(&self, run: *mut Run) {
         self.run.store(run, Ordering::Relaxed);
-        self.record.set_replayed(self);
+        self.record.set_replayed(ptr::from_ref(self).cast());
     }
 
     /// Returns the replayed task of a record with the role `Replayed`. It is linked before the
@@ -107,7 +107,7 @@ impl ReplayedTask {
     #[inline]
     unsafe fn of(record: &Record) -> &'static ReplayedTask {
         // SAFETY: see above.
-        unsafe { &*record.replayed() }
+        unsafe { &*record.replayed().cast() }
     }
 
     #[inline]
@@ -130,11 +130,6 @@ impl ReplayedTask {
         self.last_step.store(self.step.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    #[inline]
-    fn preferred_worker(&self) -> Option<usize> {
-        self.preferred_worker.map(|worker| worker as usize)
-    }
-
     /// Queues the task, which nothing holds back any more.
     #[inline(always)]
     pub(super) fn release(&self, run: &Run) {
@@ -143,7 +138,7 @@ impl ReplayedTask {
         let group = unsafe { GroupInner::of_live_task(self.record) };
         let begins_block = self.step.load(Ordering::Relaxed).is_multiple_of(BLOCK_STEPS);
         let later = begins_block && !self.record.marks().is_inline();
-        scheduler::schedule_at(self.preferred_worker(), group, self.task, later);
+        scheduler::schedule_at(self.head.preferred_worker(), group, self.task, later);
     }
 
     /// Follows the edges of a bit whose accesses have all closed.
@@ -207,15 +202,6 @@ impl ReplayedTask {
     }
 }
 
-/// Returns the preferred worker of a queued task, if it is replayed.
-pub(crate) fn preferred_worker(record: &Record) -> Option<usize> {
-    if record.role() != Role::Replayed {
-        return None;
-    }
-    // SAFETY: a task that is in a queue has a unit for its body.
-    unsafe { ReplayedTask::of(record) }.preferred_worker()
-}
-
 /// Begins the next run of a ready task. Returns `None` if it must not run.
 #[inline]
 pub(crate) fn begin(record: &Record) -> Option<&'static ReplayedTask> {
@@ -256,7 +242,7 @@ impl Drop for Outer {
 /// Returns the step of an iteration that the calling body runs in, counted from zero. `None` outside
 /// of a task, and in one that is not of an [`Iteration`](crate::Iteration).
 pub fn current_step() -> Option<usize> {
-    let record = record(task::current()?);
+    let record = record(running::current()?);
     if record.role() != Role::Replayed {
         return None;
     }

@@ -21,8 +21,8 @@ use crate::callback;
 use crate::error::{Error, Failure};
 use crate::group::GroupInner;
 use crate::guard::Hold;
-use crate::record::{EventCounter, RecordId, record};
-use crate::task::{PendingEvent, current, free_task};
+use crate::record::{EventCounter, RecordId, record, running};
+use crate::task::{free_task, resolve};
 
 /// The tasks of a graph and their shared state.
 pub(super) struct Run {
@@ -51,10 +51,26 @@ struct Tile {
     users: EventCounter,
 }
 
-/// The task that holds the tiles.
+/// A unit of the completion of the task that holds the tiles.
 struct Holder {
     task: RecordId,
-    _event: PendingEvent,
+}
+
+impl Holder {
+    /// Takes a unit of the task that runs. `None`: it has too many, and fails.
+    fn of_current_task() -> Option<Self> {
+        let task = running::current()?;
+        // The running body holds a unit.
+        record(task).open.add_kept("number of pending events of a task").ok()?;
+        Some(Holder { task })
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // SAFETY: the unit that this was made with.
+        unsafe { resolve(self.task, 1) };
+    }
 }
 
 impl Run {
@@ -84,10 +100,11 @@ impl Run {
 
     /// Starts the first iteration, in the task that holds the tiles.
     pub(super) fn start(mut self: Box<Self>, holds: Vec<Hold>) {
-        let Some((task, event)) = current().zip(PendingEvent::of_current_task().ok()) else {
+        let Some(holder) = Holder::of_current_task() else {
             return;
         };
-        self.holder = Some(Holder { task, _event: event });
+        let task = holder.task;
+        self.holder = Some(holder);
         let tile = |(hold, tile): (Hold, &super::plan::Tile)| Tile {
             hold: Mutex::new(Some(hold)),
             users: counter(tile.users),
@@ -143,7 +160,7 @@ impl Run {
     /// thread.
     #[cold]
     fn fail_holder(&self, reason: String) {
-        let holder = self.holder.as_ref().map(|holder| holder.task).or_else(current);
+        let holder = self.holder.as_ref().map(|holder| holder.task).or_else(running::current);
         if let Some(holder) = holder {
             record(holder).fail(reason);
         }

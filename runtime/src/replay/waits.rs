@@ -3,8 +3,7 @@
 //! The count is set again whenever the task becomes ready, to the edges that its next run waits
 //! for; see `replayed_task.rs`.
 
-use crate::record::EventCounter;
-use crate::task::SPAWNING;
+use crate::record::{EventCounter, SPAWNING};
 
 /// Number of edges that a task still waits for, with a bias while it runs.
 pub(super) struct Waits(EventCounter);

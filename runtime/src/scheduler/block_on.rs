@@ -10,9 +10,10 @@ use talpf_primitives::{AtomicBool, Mutex, Ordering};
 
 use super::Shared;
 use super::blocked_thread::own_id;
+use super::check_blocking::check_blocking;
 use super::io::enter_tokio;
 use crate::error::Error;
-use crate::task::{check_blocking, take_note};
+use crate::record::take_note;
 
 /// A thread that blocks on a future.
 pub(crate) struct Blocked {

@@ -12,8 +12,7 @@ use super::Shared;
 use super::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::worker::Worker;
 use crate::group::GroupInner;
-use crate::record::{Phase, RecordId, Role, Urgency, record};
-use crate::task;
+use crate::record::{Phase, RecordId, Role, Urgency, record, running};
 
 /// The reason why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +95,17 @@ pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&worker.shared, shared)
             && watch.as_ref().is_some_and(|watch| watch.is_for_task())
     };
-    task::is_for_task_of(shared) || with_worker(polls) == Some(true)
+    runs_task_of(shared) || with_worker(polls) == Some(true)
+}
+
+/// Returns `true` if this thread is in the body or in the actions of a task of the runtime.
+pub(super) fn runs_task_of(shared: &Arc<Shared>) -> bool {
+    running::current().or_else(running::acts_for).is_some_and(|task| {
+        // SAFETY: a task that runs has a unit for its body, and none is complete before its actions
+        // have ended.
+        let group = unsafe { GroupInner::of_live_task(record(task)) };
+        Arc::ptr_eq(&group.shared, shared)
+    })
 }
 
 /// Returns `true` if a task that waits may poll again instead of suspending: another worker runs

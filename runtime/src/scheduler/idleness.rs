@@ -13,9 +13,10 @@ use std::time::Duration;
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, assert_nothing_held};
 
 use super::Shared;
+use super::current::runs_task_of;
 use super::meter::Meter;
 use super::time::{NEVER, nanoseconds};
-use crate::task::{is_for_task_of, note_wait};
+use crate::record::note_wait;
 
 /// Tasks that wait until one worker has nothing else to do.
 ///
@@ -255,7 +256,7 @@ struct Idle<'a, F, T> {
 
 impl<'a, F, T> Idle<'a, F, T> {
     fn new(shared: &'a Arc<Shared>, latest: Duration, poller: &Arc<Poller<F, T>>) -> Self {
-        let of_task = is_for_task_of(shared);
+        let of_task = runs_task_of(shared);
         Idle { shared, watch: Watch::new(latest, of_task, Arc::clone(poller)), added: false }
     }
 }

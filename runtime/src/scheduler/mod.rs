@@ -10,6 +10,7 @@
 mod block_on;
 mod blocked_thread;
 mod census;
+mod check_blocking;
 mod current;
 mod deques;
 mod idle_set;
@@ -26,13 +27,14 @@ mod tracer;
 mod worker;
 mod worker_slot;
 
+pub use self::check_blocking::check_blocking;
 pub use self::current::{worker_has_nothing_else, worker_is_spare};
 
 pub(crate) use self::block_on::block_on;
 pub(crate) use self::census::Census;
 pub(crate) use self::current::{
-    Reason, count_completion, is_for_task_of, on_worker, on_worker_of, own_index, schedule,
-    schedule_at, schedule_released, throttle, trace, trace_begin, trace_end, worker_index,
+    Reason, count_completion, is_for_task_of, on_worker_of, own_index, schedule, schedule_at,
+    schedule_released, throttle, trace, trace_begin, trace_end, worker_index,
 };
 pub(crate) use self::idleness::{idle, idle_until};
 pub(crate) use self::shared::{Shared, prepare};

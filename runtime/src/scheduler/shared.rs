@@ -1,5 +1,6 @@
 //! State shared by the workers of a runtime.
 
+use std::sync::atomic::AtomicU64 as PlainU64;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_deque::Injector;
@@ -17,6 +18,7 @@ use super::steal_delay::StealDelay;
 use super::time::Timers;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
+use crate::callback;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::cores::cores;
@@ -24,13 +26,17 @@ use crate::group::{Closing, GroupInner};
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
 use crate::record::{RecordId, record};
-use crate::replay;
+
+/// Number of runtimes that were made.
+static NUMBERS: PlainU64 = PlainU64::new(0);
 
 /// State of a runtime that all its threads see.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     oversubscribed: bool,
     pub(crate) clock: Clock,
+    /// Number of the runtime, which no other of the process has.
+    pub(crate) number: u64,
     pub(crate) hang: Hang,
     pub(super) slots: Box<[Arc<CachePadded<WorkerSlot>>]>,
     pub(super) injector: Injector<RecordId>,
@@ -108,6 +114,7 @@ impl Shared {
             oversubscribed,
             config,
             clock: Clock::start(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             hang: Hang::default(),
             slots,
             injector: Injector::new(),
@@ -214,7 +221,7 @@ impl Shared {
         if goes_on_anywhere(task) {
             return self.inject(task);
         }
-        if let Some(preferred) = replay::preferred_worker(record(task)) {
+        if let Some(preferred) = record(task).preferred_worker() {
             return self.push_to_affinity_queue(preferred, task);
         }
         self.returned.push(task);
@@ -369,5 +376,21 @@ impl Shared {
         // Completions first: a snapshot never has more of them.
         let completed = groups.iter().map(|group| group.completed()).sum();
         (groups.iter().map(|group| group.spawned()).sum(), completed, None)
+    }
+}
+
+impl Shared {
+    /// Calls `work`, which belongs to no group. If it panics the first group fails, and the result
+    /// is `None`.
+    #[inline]
+    pub(crate) fn call_back<R>(&self, what: &'static str, work: impl FnOnce() -> R) -> Option<R> {
+        callback::call(what, work).map_err(|reason| self.note_panic(what, &reason)).ok()
+    }
+
+    /// Notes a panic for the waits for the first group and for the shutdown.
+    #[cold]
+    pub(crate) fn note_panic(&self, what: &str, reason: &str) {
+        // After the shutdown there is no group, and nothing waits.
+        self.groups().first().into_iter().for_each(|first| first.note_panic(what, reason));
     }
 }

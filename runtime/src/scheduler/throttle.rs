@@ -6,8 +6,7 @@ use super::thief::SHORT_NS;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
 use crate::group::GroupInner;
-use crate::record::{Role, record};
-use crate::task;
+use crate::record::{Role, note_wait, record, running, take_note};
 
 /// Spawns between checks of whether the spawner is too far ahead, and tasks that it runs if it is.
 pub(super) const HELP_ROUNDS: u64 = 16;
@@ -40,7 +39,7 @@ impl Worker {
             return;
         }
         // `None`: an action that spawns as a guard drops.
-        let Some(spawner) = task::current() else { return };
+        let Some(spawner) = running::current() else { return };
         self.helping.set(true);
         let (start_ns, mut ran) = (self.shared.clock.now_ns(), 0);
         let steals = !plenty && is_far_ahead();
@@ -48,7 +47,7 @@ impl Worker {
             // It may have rested long enough.
             self.rests(start_ns);
         }
-        let note = task::take_note();
+        let note = take_note();
         let next = &self.slot().hot.next;
         for _ in 0..HELP_ROUNDS {
             let affine = || self.take_from_affinity_queue().or_else(|| self.take_returned());
@@ -79,8 +78,8 @@ impl Worker {
         if ran < HELP_ROUNDS && is_far_ahead() {
             self.let_others_catch_up(now_ns + CATCH_UP_NS, is_far_ahead);
         }
-        task::take_note();
-        note.into_iter().for_each(task::note_wait);
+        take_note();
+        note.into_iter().for_each(note_wait);
         self.helping.set(false);
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use talpf_primitives::{AtomicU64, Mutex, Ordering};
 
 use super::Shared;
-use crate::task::note_wait;
+use crate::record::note_wait;
 
 pub(super) const NEVER: u64 = u64::MAX;
 /// Reason of a wait for a time: the task goes on by itself.

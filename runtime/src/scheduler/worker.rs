@@ -17,10 +17,11 @@ use super::meter::{Meter, Sampler};
 use super::thief::{Thief, until_settled};
 use super::worker_slot::WorkerSlot;
 use super::{Shared, blocked_thread, current};
+use crate::callback::catch_panic;
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
 use crate::record::{Label, RecordId, Role, record};
-use crate::task::{self, catch_panic};
+use crate::task;
 
 /// The state of a worker that only its thread touches.
 pub(crate) struct Worker {
@@ -176,7 +177,7 @@ impl Worker {
     #[inline(always)]
     pub(super) fn execute(&self, task: RecordId, after_idling: bool) {
         let role = record(task).role();
-        let is_other = |group: &GroupInner| !std::ptr::eq(record(task).group(), group);
+        let is_other = |group: &GroupInner| !group.is_of(record(task));
         if role != Role::Member || self.unsettled.get().is_some_and(is_other) {
             self.leave_group_for(role);
         }

@@ -4,17 +4,16 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::body::{AsyncBody, Call};
-use super::children::Nest;
-use super::clause::{Clause, Clauses, IntoAccess, Many, One};
+use super::clause::{Clause, IntoAccess, Many, One};
 use super::handle::{JoinHandle, promise};
 use super::ready::{Actions, Before, Ready};
 use super::spawn::spawn;
-use crate::access::{Declared, Joins};
+use crate::access::{Clauses, Declared, Joins};
 use crate::data::{Mode, Region};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::guard::{Commutative, Concurrent, Cursor, In, InOut, Out};
-use crate::record::{Label, RecordId, Role, Traits};
+use crate::record::{Label, Nest, RecordId, Role, Traits};
 
 /// The declaration of a task. Its accesses become the parameters of the body, in this order: at
 /// most eight, of which each may be a `Vec` for many accesses of one kind.

@@ -116,16 +116,6 @@ impl<'r, T: 'r, D: 'r, I: IntoIterator<Item = Region<'r, T, D>>> IntoAccess<'r> 
     }
 }
 
-/// All clauses of a task.
-pub(crate) trait Clauses<'a> {
-    /// Returns the number of accesses.
-    fn count(&self) -> usize;
-    /// Calls `each` with the accesses, in order.
-    fn for_each(&self, each: impl FnMut(&Declared<'a>));
-    /// Returns the reduction that access number `nth` joins, if it is one.
-    fn joins(&self, nth: usize) -> Option<&dyn Joins>;
-}
-
 /// A clause of one access, handed to the body as a guard `G`.
 pub struct One<'a, G> {
     declared: Declared<'a>,

@@ -1,11 +1,11 @@
 //! Events: work outside the body that a task waits for before it completes.
 #![allow(unsafe_code, reason = "gives up the unit of an event")]
 
-use super::run;
+use super::run::resolve;
 use super::spawn::spawn_ended;
 use crate::error::Error;
 use crate::group::Group;
-use crate::record::{Label, RecordId, record};
+use crate::record::{Label, RecordId, record, running};
 
 /// A unit of external work of a task. Before it drops, the task is not complete and a wait for its
 /// group does not end.
@@ -22,7 +22,7 @@ impl PendingEvent {
     ///
     /// **Errors**: called outside a task; more than 2^28 events and sets of children of one task.
     pub fn of_current_task() -> Result<Self, Error> {
-        let task = run::current().ok_or(Error::NotInTask("PendingEvent::of_current_task"))?;
+        let task = running::current().ok_or(Error::NotInTask("PendingEvent::of_current_task"))?;
         // The running body holds a unit.
         record(task).open.add_kept("number of pending events of a task")?;
         Ok(PendingEvent { task })
@@ -45,6 +45,6 @@ impl PendingEvent {
 impl Drop for PendingEvent {
     fn drop(&mut self) {
         // SAFETY: the unit that the event was made with.
-        unsafe { run::resolve(self.task, 1) };
+        unsafe { resolve(self.task, 1) };
     }
 }

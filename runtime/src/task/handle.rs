@@ -8,9 +8,10 @@ use std::task::{Context, Poll, Waker};
 
 use talpf_primitives::Mutex;
 
-use super::{failure, note_wait};
+use super::failure;
 use crate::error::Error;
 use crate::group::GroupInner;
+use crate::record::note_wait;
 
 /// A future of the value that the body of a task returns.
 ///

@@ -8,12 +8,11 @@
 use std::pin::Pin;
 use std::task::Poll;
 
-use super::body::Body;
 use super::{failure, run};
 use crate::access::acquire_tile_locks;
 use crate::callback;
 use crate::group::GroupInner;
-use crate::record::{RecordId, record};
+use crate::record::{Body, RecordId, record, running};
 
 /// The part of a declaration before its body: nothing, or [`Actions`].
 pub trait Before: Sized {
@@ -158,7 +157,7 @@ fn act(id: RecordId) {
         // After a failure the others are dropped.
         let act =
             || if failure::has_failed(id) { drop(action) } else { action(&Ready { task: id }) };
-        if let Err(reason) = run::outside_tasks(Some(id), || callback::call("an action", act)) {
+        if let Err(reason) = running::outside_tasks(Some(id), || callback::call("an action", act)) {
             failure::fail(id, reason);
         }
     }

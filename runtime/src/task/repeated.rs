@@ -70,14 +70,14 @@ pub(crate) fn new_repeated(
 ) -> Result<RecordId, Error> {
     let id = pool::allocate()?;
     let new = record(id);
-    new.create(id, Arc::as_ptr(group), traits.label);
+    new.create(id, group.for_records(), traits.label);
     new.set_access_count(accesses.len());
     let mut traits = *traits;
     traits.set_role(Role::Replayed);
     new.set_traits(&traits);
     make_room(id, accesses.len());
     for (access, declared) in Accesses::of(new).zip(accesses) {
-        access.slot().fill(access.generation(), declared);
+        declared.fill(access.slot(), access.generation());
     }
     Ok(id)
 }

@@ -1,132 +1,37 @@
 //! Running of tasks, and the steps from one state to the next.
 #![allow(unsafe_code, reason = "runs the body of the task it has taken")]
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
-use talpf_primitives::{assert_nothing_held, thread_local};
+use talpf_primitives::assert_nothing_held;
 
-use super::children::Nest;
-use super::ready::{Actions, take_steps};
-use super::{SPAWNING, failure, waker};
-use crate::access::{OpenAccess, release_unheld};
-use crate::error::Error;
+use super::failure;
+use super::ready::{Actions, Prepared, take_steps};
+use super::release::release_unheld;
+use crate::access::{OpenAccess, ReadySink};
+use crate::error::Failure;
 use crate::group::GroupInner;
-use crate::record::{Accesses, Phase, Record, RecordId, Role, record};
+use crate::record::{
+    Accesses, Nest, Phase, Record, RecordId, Role, SPAWNING, free_all, lies_in_record, record,
+    running, take_note,
+};
 use crate::replay;
-use crate::scheduler::{self, Reason, Shared};
-
-/// The task that a thread runs, with its state since the thread entered the body.
-struct Running {
-    task: Cell<Option<RecordId>>,
-    /// Number of accesses that the task has closed.
-    closed: Cell<u32>,
-    /// `true` while code that belongs to no task interrupts the task.
-    interrupted: Cell<bool>,
-    /// Task whose actions interrupt the running one, which is not complete before they have ended.
-    acts_for: Cell<Option<RecordId>>,
-    /// `true` while releases of guards that dropped in an unwinding body, of whatever task, are
-    /// deferred.
-    has_deferred: Cell<bool>,
-}
-
-thread_local! {
-    static RUNNING: Running = const {
-        Running {
-            task: Cell::new(None),
-            closed: Cell::new(0),
-            interrupted: Cell::new(false),
-            acts_for: Cell::new(None),
-            has_deferred: Cell::new(false),
-        }
-    };
-}
-
-/// The task that a thread ran before it entered another body, to which it goes back when this
-/// drops.
-struct Outer {
-    task: Option<RecordId>,
-    closed: u32,
-    interrupted: bool,
-}
-
-impl Drop for Outer {
-    #[inline]
-    fn drop(&mut self) {
-        RUNNING.with(|running| {
-            running.task.set(self.task);
-            running.closed.set(self.closed);
-            running.interrupted.set(self.interrupted);
-        });
-    }
-}
-
-impl Running {
-    #[inline]
-    fn enter(&self, task: RecordId) -> Outer {
-        Outer {
-            task: self.task.replace(Some(task)),
-            closed: self.closed.replace(0),
-            interrupted: self.interrupted.replace(false),
-        }
-    }
-}
-
-/// Returns the task that this thread runs.
-#[inline]
-pub(crate) fn current() -> Option<RecordId> {
-    RUNNING.with(|running| running.task.get().filter(|_| !running.interrupted.get()))
-}
-
-/// Returns `true` if this thread is inside a task, which may be interrupted.
-pub(super) fn is_inside_task() -> bool {
-    RUNNING.with(|running| running.task.get().is_some())
-}
+use crate::scheduler::{self, Reason};
 
 /// Returns the group of the task that this thread runs.
 pub(crate) fn current_group() -> Option<&'static GroupInner> {
     // SAFETY: the task that runs has a unit for its body.
-    current().map(|task| unsafe { GroupInner::of_live_task(record(task)) })
-}
-
-/// Returns `true` if this thread works for a task of the runtime that is not complete: it is in the
-/// task's body, or in its actions.
-pub(crate) fn is_for_task_of(shared: &Arc<Shared>) -> bool {
-    let acts_for = || RUNNING.with(|running| running.acts_for.get());
-    current().or_else(acts_for).is_some_and(|task| {
-        // SAFETY: a task that runs has a unit for its body, and none is complete before its actions
-        // have ended.
-        let group = unsafe { GroupInner::of_live_task(record(task)) };
-        Arc::ptr_eq(&group.shared, shared)
-    })
-}
-
-/// Refuses `call`, which is about to block its thread, in a task. Also for calls that set things up
-/// before they block.
-///
-/// **Errors**: [`Error::BlockingInTask`], on a worker of any runtime or in the actions of a task.
-pub fn check_blocking(call: &'static str) -> Result<(), Error> {
-    let task = RUNNING.with(|running| running.acts_for.get().or(running.task.get()));
-    match task.map(|task| record(task).label().text()) {
-        Some(task) => Err(Error::BlockingInTask { call, task }),
-        None if scheduler::on_worker() => Err(Error::BlockingInTask { call, task: "none" }),
-        None => Ok(()),
-    }
-}
-
-/// Notes that a release is deferred.
-pub(super) fn note_deferred() {
-    RUNNING.with(|running| running.has_deferred.set(true));
+    running::current().map(|task| unsafe { GroupInner::of_live_task(record(task)) })
 }
 
 /// Runs a ready or woken task until its body ends or awaits.
 #[inline]
 pub(crate) fn run(task: RecordId) {
+    let _outer = running::enter(task);
     let running = record(task);
-    let _outer = RUNNING.with(|running| running.enter(task));
     // SAFETY: a task that is in a queue has a unit for its body.
     let group = unsafe { GroupInner::of_live_task(running) };
     let begins = || running.state.phase().1 == Phase::Created;
@@ -184,7 +89,8 @@ fn skip(task: RecordId) {
 #[cold]
 fn cancel(task: RecordId) {
     let cancelled = record(task);
-    cancelled.cancel();
+    // SAFETY: the caller runs the task.
+    cancelled.cancel(unsafe { GroupInner::of_live_task(cancelled) }.cancel_reason());
     match cancelled.state.phase().1 {
         Phase::Created => skip(task),
         // The task was suspended: its body has the guards.
@@ -218,10 +124,10 @@ fn end(task: RecordId) {
 /// Takes the number of accesses that the running task has closed and that are not counted yet.
 #[inline]
 fn take_closed() -> u32 {
-    if RUNNING.with(|running| running.has_deferred.get()) {
+    if running::has_deferred() {
         release_deferred_cold();
     }
-    RUNNING.with(|running| running.closed.replace(0))
+    running::take_closed()
 }
 
 /// Performs the deferred releases once no panic unwinds: the body has caught its own panic, or its
@@ -229,7 +135,7 @@ fn take_closed() -> u32 {
 #[cold]
 fn release_deferred_cold() {
     if !std::thread::panicking() {
-        RUNNING.with(|running| running.has_deferred.set(false));
+        running::set_deferred(false);
         failure::release_deferred();
     }
 }
@@ -241,19 +147,11 @@ fn release_deferred_cold() {
 /// As for [`resolve`], of the unit of the access.
 #[inline]
 pub(crate) unsafe fn resolve_access(task: RecordId) {
-    let counted = RUNNING.with(|running| {
-        let runs = running.task.get() == Some(task);
-        if runs {
-            running.closed.set(running.closed.get() + 1);
-            if running.has_deferred.get() {
-                release_deferred_cold();
-            }
-        }
-        runs
-    });
-    if !counted {
+    if !running::count_closed(task) {
         // SAFETY: by the contract of this function.
         unsafe { resolve(task, 1) };
+    } else if running::has_deferred() {
+        release_deferred_cold();
     }
 }
 
@@ -266,7 +164,7 @@ fn pause(task: &Record) -> u32 {
 
 fn suspend(task: RecordId) {
     let suspended = record(task);
-    suspended.set_waits_for(waker::take_note());
+    suspended.set_waits_for(take_note());
     let closed = take_closed() + pause(suspended);
     if closed > 0 {
         // The body's own unit is left, so this does not complete the task.
@@ -282,30 +180,41 @@ fn suspend(task: RecordId) {
     }
 }
 
-/// Queues `task`, which a waker has moved from suspended to scheduled.
-pub(super) fn schedule_woken(task: RecordId) {
-    // SAFETY: as for any body that has not ended; the caller alone schedules the task.
-    let group = unsafe { GroupInner::of_live_task(record(task)) };
-    scheduler::schedule(group, task, Reason::Woken);
-}
+/// The way of tasks from one state to the next, as dependencies go it.
+pub(crate) struct Steps;
 
-/// Follows one edge to a pending task.
-///
-/// # Safety
-/// The edge is counted in what the task waits for, and is followed once.
-#[inline]
-pub(crate) unsafe fn satisfy(task: RecordId) {
-    let pending = record(task);
-    // SAFETY: a task that has not run has a unit for its body.
-    let group = || unsafe { GroupInner::of_live_task(pending) };
-    if pending.pending.take(1) && (!pending.has_steps() || take_steps(group(), task)) {
+impl ReadySink for Steps {
+    #[inline]
+    fn ready(task: RecordId) {
+        let ready = record(task);
+        // SAFETY: a task that has not run has a unit for its body.
+        let group = || unsafe { GroupInner::of_live_task(ready) };
+        if !ready.has_steps() || take_steps(group(), task) {
+            release_ready(task);
+        }
+    }
+
+    #[inline]
+    fn queue(task: RecordId) {
         release_ready(task);
+    }
+
+    #[inline]
+    unsafe fn resolve(task: RecordId, units: u32) {
+        // SAFETY: by the contract of this function.
+        unsafe { resolve(task, units) };
+    }
+
+    #[inline]
+    unsafe fn resolve_access(task: RecordId) {
+        // SAFETY: by the contract of this function.
+        unsafe { resolve_access(task) };
     }
 }
 
 /// Queues a ready task that has waited for others.
 #[inline]
-pub(crate) fn release_ready(task: RecordId) {
+pub(super) fn release_ready(task: RecordId) {
     let ready = record(task);
     // For the hang report, which may be taken between a queue and the body.
     ready.pending.set(SPAWNING);
@@ -335,23 +244,11 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
 
 /// Takes the actions of a task that is ready and not queued yet.
 pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
-    // SAFETY: the task has actions, and the caller has followed its last edge, so it is the
-    // caller's.
-    unsafe { record(task).body.take_actions() }
-}
-
-/// Calls `work`, which belongs to no task, on a thread that may be in the body of one; `acts_for`
-/// is not complete before it returns. Releases of guards that drop there while that body unwinds
-/// are deferred with its own.
-pub(crate) fn outside_tasks<R>(acts_for: Option<RecordId>, work: impl FnOnce() -> R) -> R {
-    let outer = RUNNING
-        .with(|running| (running.interrupted.replace(true), running.acts_for.replace(acts_for)));
-    let result = work();
-    RUNNING.with(|running| {
-        running.interrupted.set(outer.0);
-        running.acts_for.set(outer.1);
-    });
-    result
+    const { assert!(lies_in_record::<Prepared<()>>()) };
+    let actions = record(task).body.place::<Option<Actions>>();
+    // SAFETY: the task has actions, so its body is a `Prepared`, which begins with them; and the
+    // caller has followed its last edge, so it is the caller's.
+    unsafe { &mut *actions }.take()
 }
 
 /// Takes `units` from the counter of a task's completion.
@@ -366,7 +263,7 @@ pub(crate) unsafe fn resolve(task: RecordId, units: u32) {
 }
 
 #[inline]
-fn complete(task: RecordId) {
+pub(super) fn complete(task: RecordId) {
     let completed = record(task);
     if completed.is_nested() {
         return complete_nested(task);
@@ -380,7 +277,7 @@ fn complete(task: RecordId) {
     if let Some(failure) = completed.take_failure() {
         group.note_failure(completed, failure);
     }
-    crate::record::free_all(task);
+    free_all(task);
     scheduler::count_completion(group, role);
 }
 
@@ -397,8 +294,21 @@ fn complete_nested(task: RecordId) {
         // SAFETY: until `complete` as there, and after that a nest has a unit of the parent, which
         // is of the same group.
         let group = unsafe { GroupInner::of_live_task(record(task)) };
-        let nest = record(task).leave();
+        let (nest, at_completion) = record(task).take_nesting();
+        at_completion.for_each(|action| action());
         complete(task);
-        completed = nest.and_then(|nest| Nest::child_completed(nest, group, failure));
+        completed = nest.and_then(|nest| child_completed(nest, group, failure));
     }
+}
+
+/// Counts a complete child of `group`, with its failure. Returns the parent if that is complete,
+/// too.
+fn child_completed(
+    nest: Arc<Nest>,
+    group: &GroupInner,
+    failure: Option<Arc<Failure>>,
+) -> Option<RecordId> {
+    failure.into_iter().for_each(|failure| nest.note_failure(failure));
+    nest.count_completion().into_iter().for_each(|waiter| group.wake(waiter));
+    nest.leave()
 }

@@ -4,19 +4,17 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::body::{AsyncBody, Body, Call};
-use super::children::Nest;
-use super::clause::Clauses;
+use super::body::{AsyncBody, Call};
 use super::handle::{JoinHandle, promise};
+use super::release::release_unheld;
 use super::run;
-use crate::access::{self, OpenAccess};
+use crate::access::{self, Clauses, OpenAccess};
 use crate::error::Error;
 use crate::group::GroupInner;
-use crate::record::{Accesses, Label, Phase, RecordId, Role, Traits, make_room, pool, record};
+use crate::record::{
+    Accesses, Body, Label, Nest, Phase, RecordId, Role, SPAWNING, Traits, make_room, pool, record,
+};
 use crate::scheduler;
-
-/// A bias that keeps `pending` above zero while edges are being linked; it stays if there are none.
-pub(crate) const SPAWNING: u32 = 1 << 30;
 
 /// Spawns a task, in a nest if it is a child.
 #[inline]
@@ -30,13 +28,13 @@ pub(super) fn spawn<'r, B: Body>(
     let (mut whole, mut ours) = (nest.is_none(), true);
     clauses.for_each(|declared| {
         whole &= declared.whole_tile().is_some();
-        ours &= declared.is_of_group(group);
+        ours &= declared.is_among(&group.arrays);
     });
     if !(whole & ours) {
         check(group, clauses, traits.label, nest)?;
     }
     let count = clauses.count();
-    let own = ours.then_some(&group.domain);
+    let own = ours.then_some(&group.arrays.domain);
     let id = begin(group, traits, count, nest.is_some())?;
     let new = record(id);
     if let Some(nest) = nest {
@@ -93,7 +91,7 @@ fn check<'r>(
     let mut checked = Ok(());
     clauses.for_each(|declared| {
         if checked.is_ok() {
-            let ours = declared.check_runtime(group, label);
+            let ours = declared.check_runtime(&group.arrays, group.head(), label);
             checked = ours.and_then(|()| declared.check(label, parent));
         }
     });
@@ -114,7 +112,7 @@ fn begin(
         Err(error) => return Err(not_begun(group, role, error)),
     };
     let new = record(id);
-    new.create(id, Arc::as_ptr(group), traits.label);
+    new.create(id, group.for_records(), traits.label);
     new.set_access_count(count);
     new.set_traits(&traits);
     new.open.set(1 + count as u32);
@@ -134,7 +132,7 @@ fn refuse(group: &Arc<GroupInner>, id: RecordId, edges: u32) {
     // SAFETY: the task runs as the body is called, and nobody has guards of its accesses.
     let open = |access| unsafe { OpenAccess::new(access) };
     // SAFETY: as above; each is released once.
-    let release = |access| unsafe { access::release_unheld(access) };
+    let release = |access| unsafe { release_unheld(access) };
     let body = move |task| Accesses::of(record(task)).map(open).for_each(release);
     // SAFETY: the record is ours until `submit`, and its cell is empty.
     unsafe { record(id).body.put(Call(Some(body))) };

@@ -4,13 +4,11 @@
 //! earlier generation changes nothing.
 #![allow(unsafe_code, reason = "builds raw wakers")]
 
-use std::cell::Cell;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-use talpf_primitives::thread_local;
-
-use super::run;
+use crate::group::GroupInner;
 use crate::record::{RecordId, record};
+use crate::scheduler::{self, Reason};
 
 const _: () = assert!(usize::BITS == 64, "generation and index of a task share a pointer");
 
@@ -32,37 +30,20 @@ fn wake(data: *const ()) {
     // table.
     let task = unsafe { RecordId::new(word as u32) };
     if record(task).state.wake((word >> 32) as u32) {
-        run::schedule_woken(task);
+        schedule_woken(task);
     }
 }
 
 /// Wakes a suspended task, whatever it waits for.
 pub(crate) fn wake_suspended(task: RecordId) {
     if record(task).state.wake(record(task).generation()) {
-        run::schedule_woken(task);
+        schedule_woken(task);
     }
 }
 
-thread_local! {
-    static WAITS_FOR: Cell<Option<&'static str>> = const { Cell::new(None) };
-}
-
-/// Notes the reason why the running task waits. Called by a future that is about to return
-/// `Pending` and that nothing outside this process can wake.
-///
-/// The text goes into hang reports. A task that is suspended without a reason may be woken from
-/// outside at any time, so as long as there is such a task the runtime does not report a hang.
-pub fn note_wait(what: &'static str) {
-    WAITS_FOR.set(Some(what));
-}
-
-/// Clears the noted reason, as something outside this process may wake the running task or the
-/// thing that it waits for.
-pub fn note_outside() {
-    WAITS_FOR.set(None);
-}
-
-/// Takes the reason noted by the poll that has just ended.
-pub(crate) fn take_note() -> Option<&'static str> {
-    WAITS_FOR.take()
+/// Queues `task`, which a waker has moved from suspended to scheduled.
+fn schedule_woken(task: RecordId) {
+    // SAFETY: as for any body that has not ended; the caller alone schedules the task.
+    let group = unsafe { GroupInner::of_live_task(record(task)) };
+    scheduler::schedule(group, task, Reason::Woken);
 }

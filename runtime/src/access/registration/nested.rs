@@ -3,11 +3,9 @@
 use super::Registration;
 use crate::access::bottom_map::Entry;
 use crate::access::lending::Lending;
-use crate::access::slot::Waiter;
-use crate::access::{Declared, Domain};
+use crate::access::{Clauses, Declared, Domain};
 use crate::data::Mode;
-use crate::record::AccessHead;
-use crate::task::Clauses;
+use crate::record::{AccessHead, Waiter};
 
 impl Registration {
     /// Registers an access that is weak, or that lies in an access of the parent.
