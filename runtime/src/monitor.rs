@@ -7,33 +7,41 @@ use talpf_primitives::Mutex;
 
 use crate::dump::Dump;
 use crate::metrics::Metrics;
-use crate::scheduler::Shared;
+
+/// A running program, as a monitor sees it.
+pub(crate) trait Observed: Send + Sync {
+    /// Returns the counts of the workers so far.
+    fn metrics(&self) -> Metrics;
+
+    /// Takes a snapshot of the tasks.
+    fn dump(&self) -> Dump;
+}
 
 /// A view of the runtime that was last started with this monitor in its [`Config`](crate::Config),
 /// for code without access to the [`Runtime`](crate::Runtime). It still shows a runtime that has
 /// shut down.
 #[derive(Clone, Default)]
 pub struct Monitor {
-    runtime: Arc<Mutex<Option<Arc<Shared>>>>,
+    runtime: Arc<Mutex<Option<Arc<dyn Observed>>>>,
 }
 
 impl Monitor {
-    pub(crate) fn attach(&self, shared: &Arc<Shared>) {
-        *self.runtime.lock() = Some(Arc::clone(shared));
+    pub(crate) fn attach(&self, runtime: Arc<dyn Observed>) {
+        *self.runtime.lock() = Some(runtime);
     }
 
-    fn runtime(&self) -> Option<Arc<Shared>> {
+    fn runtime(&self) -> Option<Arc<dyn Observed>> {
         self.runtime.lock().clone()
     }
 
     /// Returns the counts of the workers so far; `None` before a runtime was started.
     pub fn metrics(&self) -> Option<Metrics> {
-        self.runtime().map(|shared| shared.metrics())
+        self.runtime().map(|runtime| runtime.metrics())
     }
 
     /// Takes a snapshot of the tasks, as [`Group::dump`](crate::Group::dump).
     pub fn dump(&self) -> Option<Dump> {
-        self.runtime().map(|shared| Dump::take(&shared))
+        self.runtime().map(|runtime| runtime.dump())
     }
 }
 

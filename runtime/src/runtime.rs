@@ -10,10 +10,15 @@ use talpf_primitives::thread;
 use talpf_traces::counted;
 
 use crate::config::Config;
+use crate::dump::Dump;
 use crate::error::Error;
 use crate::group::{self, Group};
+use crate::hang::HangWatch;
 use crate::idle_policy::IdlePolicy;
+use crate::metrics::Metrics;
+use crate::monitor::Observed;
 use crate::scheduler::{self, Shared};
+use crate::task::Steps;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.
 ///
@@ -50,8 +55,8 @@ impl Runtime {
             .build()
             .map_err(|reason| refused(0, reason))?;
         let monitor = config.monitor.take();
-        let (shared, unstarted) = scheduler::prepare(config, tokio.handle().clone());
-        monitor.inspect(|monitor| monitor.attach(&shared));
+        let (shared, unstarted) = scheduler::prepare(config, tokio.handle().clone(), &HangWatch);
+        monitor.inspect(|monitor| monitor.attach(shared.clone()));
         let mut runtime = Runtime {
             shared,
             group: None,
@@ -60,7 +65,7 @@ impl Runtime {
         };
         for (index, worker) in unstarted.into_iter().enumerate() {
             let name = format!("talpf-worker-{index}");
-            let thread = thread::Builder::new().name(name).spawn(move || worker.start());
+            let thread = thread::Builder::new().name(name).spawn(move || worker.start::<Steps>());
             runtime.threads.push(thread.map_err(|reason| refused(index, reason))?);
         }
         runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0, None));
@@ -146,6 +151,16 @@ impl Runtime {
             self.shared.forget_groups();
         }
         result
+    }
+}
+
+impl Observed for Shared {
+    fn metrics(&self) -> Metrics {
+        self.metrics()
+    }
+
+    fn dump(&self) -> Dump {
+        Dump::take(self)
     }
 }
 

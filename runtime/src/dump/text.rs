@@ -4,7 +4,8 @@ use std::fmt;
 
 use talpf_traces::counted;
 
-use super::{Access, Dump, Standing, Task, label_of};
+use super::snapshot::label_of;
+use super::{Access, Dump, Standing, Task};
 
 /// Largest number of tasks in a text.
 const TASKS: usize = 60;

@@ -15,8 +15,7 @@ use super::{Dependency, GraphTask, Outcome, RecordedAccess, TaskGraph, Waits, de
 use crate::access::{Clauses, Declared, Registered};
 use crate::data::Mode;
 use crate::error::Failure;
-use crate::group::GroupInner;
-use crate::record::{Record, RecordId, Role, record};
+use crate::record::{GroupHead, Record, RecordId, Role, record};
 
 /// A recorder of the graph of all runtimes that have it in their [`Config`](crate::Config). Clones
 /// are handles of the same recorder.
@@ -86,7 +85,7 @@ impl GraphRecorder {
     pub(crate) fn note<'r>(
         &self,
         id: RecordId,
-        group: &GroupInner,
+        group: &GroupHead,
         parent: Option<RecordId>,
         clauses: &impl Clauses<'r>,
         register: impl FnOnce() -> Registered,
@@ -112,7 +111,7 @@ impl GraphRecorder {
     pub(crate) fn note_iteration(
         &self,
         holder: RecordId,
-        group: &GroupInner,
+        group: &GroupHead,
         tasks: impl Iterator<Item = &'static Record>,
         edges: impl Iterator<Item = (usize, usize)>,
         steps: usize,

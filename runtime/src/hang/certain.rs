@@ -14,42 +14,24 @@
 //! parking, services that poll by the clock, threads that sleep or wait for files, signal handlers,
 //! a judge, two runtimes in one process, and on systems other than Linux.
 
-use super::{Hang, is_stuck};
-use crate::dump::Dump;
-use crate::scheduler::{Census, Shared};
+use super::watch::is_stuck;
+use crate::scheduler::{Shared, Stillness};
 
-/// The findings of one check of a process in which nothing moves.
-#[derive(PartialEq, Eq)]
-pub(crate) struct Stillness {
-    activity: u64,
-    others: Census,
+fn observe(shared: &Shared) -> Option<Stillness> {
+    let activity = shared.activity();
+    // First, so that the effects of a thread that has ended since are seen below.
+    let others = shared.other_threads()?;
+    let still = shared.is_at_rest() && is_stuck(shared, false);
+    (still && shared.activity() == activity).then_some(Stillness { activity, others })
 }
 
-impl Stillness {
-    fn observe(shared: &Shared) -> Option<Self> {
-        let activity = shared.activity();
-        // First, so that the effects of a thread that has ended since are seen below.
-        let others = shared.other_threads()?;
-        let still = shared.is_at_rest() && is_stuck(shared, false);
-        (still && shared.activity() == activity).then_some(Stillness { activity, others })
+/// Implements [`Watchdog::is_certain`](crate::scheduler::Watchdog::is_certain).
+pub(super) fn is_certain(shared: &Shared, before: &mut Option<Stillness>) -> bool {
+    if shared.hang.judge.get().is_some() {
+        return false;
     }
-}
-
-impl Hang {
-    /// Checks once more, on a worker that is parked, after a check that has found `before`. Returns
-    /// `true` if the runtime certainly hangs.
-    pub(crate) fn is_certain(&self, shared: &Shared, before: &mut Option<Stillness>) -> bool {
-        if self.judge.get().is_some() {
-            return false;
-        }
-        let now = Stillness::observe(shared);
-        let same = now.is_some() && now == *before;
-        *before = now;
-        same
-    }
-
-    /// Reports a hang that is certain.
-    pub(crate) fn report_certain(&self, shared: &Shared) {
-        self.notify(shared, Dump::take(shared).to_string());
-    }
+    let now = observe(shared);
+    let same = now.is_some() && now == *before;
+    *before = now;
+    same
 }

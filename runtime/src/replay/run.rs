@@ -132,7 +132,7 @@ impl Run {
             return;
         };
         let tasks = self.tasks.iter().map(|task| record(task.task));
-        graph.note_iteration(holder, group, tasks, self.plan.edges(), self.steps);
+        graph.note_iteration(holder, group.head(), tasks, self.plan.edges(), self.steps);
     }
 
     #[inline]

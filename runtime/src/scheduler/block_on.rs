@@ -82,7 +82,7 @@ pub(crate) fn block_on<F: Future>(
             // The workers may all be locked out.
             Some(period) => {
                 thread::park_timeout(period);
-                shared.hang.watch(shared);
+                shared.watchdog.watch(shared);
             }
             None => thread::park(),
         }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use talpf_primitives::{Ordering, thread_local};
 use talpf_traces::Event;
 
-use super::Shared;
 use super::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::worker::Worker;
+use super::{Runner, Shared};
 use crate::group::GroupInner;
 use crate::record::{Phase, RecordId, Role, Urgency, record, running};
 
@@ -276,7 +276,7 @@ fn schedule_shared(shared: &Arc<Shared>, task: RecordId, urgency: Urgency, goes_
 /// A spawner that runs far ahead would fill memory with tasks that have left every cache before
 /// they run.
 #[inline]
-pub(crate) fn throttle(group: &GroupInner) {
+pub(crate) fn throttle<R: Runner>(group: &GroupInner) {
     with_worker(|worker| {
         let counter = &worker.slot().hot.spawns;
         let spawns = counter.load(Ordering::Relaxed).wrapping_add(1);
@@ -285,7 +285,7 @@ pub(crate) fn throttle(group: &GroupInner) {
             if spawns.is_multiple_of(SAMPLE_ROUNDS) {
                 worker.sampler.arm();
             }
-            worker.throttle(group);
+            worker.throttle::<R>(group);
         }
     });
 }

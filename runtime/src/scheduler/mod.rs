@@ -18,12 +18,14 @@ mod idleness;
 mod io;
 mod meter;
 mod priority;
+mod runner;
 mod shared;
 mod steal_delay;
 mod thief;
 mod throttle;
 mod time;
 mod tracer;
+mod watchdog;
 mod worker;
 mod worker_slot;
 
@@ -37,5 +39,7 @@ pub(crate) use self::current::{
     schedule_released, throttle, trace, trace_begin, trace_end, worker_index,
 };
 pub(crate) use self::idleness::{idle, idle_until};
+pub(crate) use self::runner::Runner;
 pub(crate) use self::shared::{Shared, prepare};
 pub(crate) use self::time::{A_TIME, wait_for};
+pub(crate) use self::watchdog::{Stillness, Watchdog};

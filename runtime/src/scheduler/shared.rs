@@ -18,6 +18,7 @@ use super::steal_delay::StealDelay;
 use super::time::Timers;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
+use super::{Runner, Watchdog};
 use crate::callback;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     /// Number of the runtime, which no other of the process has.
     pub(crate) number: u64,
     pub(crate) hang: Hang,
+    pub(super) watchdog: &'static dyn Watchdog,
     pub(super) slots: Box<[Arc<CachePadded<WorkerSlot>>]>,
     pub(super) injector: Injector<RecordId>,
     /// Tasks that thieves have given back.
@@ -78,8 +80,8 @@ pub(crate) struct UnstartedWorker {
 
 impl UnstartedWorker {
     /// Runs the worker until the runtime ends.
-    pub(crate) fn start(self) {
-        Worker::new(self.shared, self.index, self.deques, self.parker).work();
+    pub(crate) fn start<R: Runner>(self) {
+        Worker::new(self.shared, self.index, self.deques, self.parker).work::<R>();
     }
 }
 
@@ -87,12 +89,13 @@ impl UnstartedWorker {
 pub(crate) fn prepare(
     config: Config,
     tokio: tokio::runtime::Handle,
+    watchdog: &'static dyn Watchdog,
 ) -> (Arc<Shared>, Vec<UnstartedWorker>) {
     let own: Vec<_> = (0..config.workers).map(|_| (Deques::new(), Parker::new())).collect();
     let slots =
         own.iter().map(|(deques, _)| Arc::new(WorkerSlot::new(deques.stealers()))).collect();
     let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
-    let shared = Arc::new(Shared::new(config, tokio, slots, unparkers));
+    let shared = Arc::new(Shared::new(config, tokio, watchdog, slots, unparkers));
     let workers = own.into_iter().enumerate().map(|(index, (deques, parker))| {
         let shared = Arc::clone(&shared);
         UnstartedWorker { shared, index, deques, parker }
@@ -105,6 +108,7 @@ impl Shared {
     fn new(
         config: Config,
         tokio: tokio::runtime::Handle,
+        watchdog: &'static dyn Watchdog,
         slots: Box<[Arc<CachePadded<WorkerSlot>>]>,
         unparkers: Box<[Unparker]>,
     ) -> Self {
@@ -116,6 +120,7 @@ impl Shared {
             clock: Clock::start(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             hang: Hang::default(),
+            watchdog,
             slots,
             injector: Injector::new(),
             returned: Injector::new(),

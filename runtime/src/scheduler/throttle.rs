@@ -2,6 +2,7 @@
 
 use talpf_primitives::{Ordering, thread};
 
+use super::Runner;
 use super::thief::SHORT_NS;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
@@ -24,7 +25,7 @@ const CATCH_UP_NS: u64 = 1_000_000;
 impl Worker {
     /// Runs some ready tasks if too many tasks of `group` are outstanding, or more short ones are
     /// ready than other workers will take.
-    pub(super) fn throttle(&self, group: &GroupInner) {
+    pub(super) fn throttle<R: Runner>(&self, group: &GroupInner) {
         let throttle = self.shared.config.throttle;
         let plenty = throttle < usize::MAX
             && self.grain_ns.get() < SHORT_NS
@@ -61,7 +62,7 @@ impl Worker {
                 }
                 Some(task) => {
                     self.slot().hot.note_help(Some(spawner), Some(task));
-                    self.execute(task, false);
+                    self.execute::<R>(task, false);
                 }
                 None => break,
             }

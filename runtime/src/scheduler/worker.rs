@@ -16,12 +16,11 @@ use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
 use super::thief::{Thief, until_settled};
 use super::worker_slot::WorkerSlot;
-use super::{Shared, blocked_thread, current};
+use super::{Runner, Shared, blocked_thread, current};
 use crate::callback::catch_panic;
 use crate::group::GroupInner;
 use crate::idle_policy::IdlePolicy;
 use crate::record::{Label, RecordId, Role, record};
-use crate::task;
 
 /// The state of a worker that only its thread touches.
 pub(crate) struct Worker {
@@ -94,12 +93,12 @@ impl Worker {
     }
 
     /// Runs the worker on its thread, until the runtime ends.
-    pub(super) fn work(&self) {
+    pub(super) fn work<R: Runner>(&self) {
         self.slot().thread.store(blocked_thread::own_id(), Ordering::Relaxed);
         let tokio = enter_tokio(&self.shared.tokio);
         current::enter(self, || {
             // Whatever panics, the tasks of other groups still need this worker.
-            while let Err(reason) = catch_panic(|| self.run_tasks()) {
+            while let Err(reason) = catch_panic(|| self.run_tasks::<R>()) {
                 self.recover(&reason);
             }
             self.settle();
@@ -112,13 +111,13 @@ impl Worker {
     }
 
     /// Runs tasks until the runtime ends.
-    fn run_tasks(&self) {
+    fn run_tasks<R: Runner>(&self) {
         let oversubscribed = self.shared.is_oversubscribed();
         loop {
             if let Some(task) = self.find() {
-                self.execute(task, false);
-            } else if let Some(task) = self.idle(oversubscribed) {
-                self.execute(task, true);
+                self.execute::<R>(task, false);
+            } else if let Some(task) = self.idle::<R>(oversubscribed) {
+                self.execute::<R>(task, true);
             } else {
                 break;
             }
@@ -175,14 +174,14 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(super) fn execute(&self, task: RecordId, after_idling: bool) {
+    pub(super) fn execute<R: Runner>(&self, task: RecordId, after_idling: bool) {
         let role = record(task).role();
         let is_other = |group: &GroupInner| !group.is_of(record(task));
         if role != Role::Member || self.unsettled.get().is_some_and(is_other) {
             self.leave_group_for(role);
         }
         if role == Role::Service {
-            return self.serve(task);
+            return self.serve::<R>(task);
         }
         let steps = &self.slot().hot.steps;
         let before = steps.load(Ordering::Relaxed);
@@ -192,7 +191,7 @@ impl Worker {
         if after_idling {
             self.shared.keep_watch();
         }
-        task::run(task);
+        R::run(task);
         let inside = steps.load(Ordering::Relaxed);
         steps.store(inside.wrapping_add(1 - nested), Ordering::Relaxed);
     }
@@ -208,9 +207,9 @@ impl Worker {
 
     /// Runs a pass of a service, which is no progress.
     #[cold]
-    fn serve(&self, task: RecordId) {
+    fn serve<R: Runner>(&self, task: RecordId) {
         self.meter().count_poll_pass();
-        task::run(task);
+        R::run(task);
     }
 
     #[inline]
@@ -322,7 +321,7 @@ impl Worker {
 
     /// Searches for work until there is some, as the idle policy says. `None`: the runtime ends.
     #[cold]
-    fn idle(&self, oversubscribed: bool) -> Option<RecordId> {
+    fn idle<R: Runner>(&self, oversubscribed: bool) -> Option<RecordId> {
         self.trace(|_| Event::WorkerState { state: State::Idle });
         let clock = &self.shared.clock;
         let spin_ns = match self.shared.config.idle {
@@ -348,13 +347,13 @@ impl Worker {
                     self.thief.note_idle(0);
                     return Some(task);
                 }
-                self.execute(task, false);
+                self.execute::<R>(task, false);
                 continue;
             }
             // Not by ticks: the searches in vain may all have an odd number.
             rounds = rounds.wrapping_add(1);
             if rounds.is_multiple_of(WATCH_ROUNDS) {
-                self.shared.hang.watch(&self.shared);
+                self.shared.watchdog.watch(&self.shared);
             }
             if self.attend() {
                 if !std::mem::replace(&mut serves, true) {
@@ -411,8 +410,8 @@ impl Worker {
         }
         self.shared.leave_idle(self.index);
         match hangs {
-            true => self.shared.hang.report_certain(&self.shared),
-            false => self.shared.hang.watch(&self.shared),
+            true => self.shared.watchdog.report_certain(&self.shared),
+            false => self.shared.watchdog.watch(&self.shared),
         }
     }
 
@@ -424,7 +423,7 @@ impl Worker {
             if self.shared.stops() || !self.shared.is_idle(self.index) {
                 return false;
             }
-            if self.shared.hang.is_certain(&self.shared, &mut seen) {
+            if self.shared.watchdog.is_certain(&self.shared, &mut seen) {
                 return true;
             }
             parked += pause;

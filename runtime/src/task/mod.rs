@@ -43,6 +43,6 @@ pub use self::task_loop::TaskLoop;
 pub(crate) use self::failure::{defer_release, fail, has_failed, is_unwinding};
 pub(crate) use self::release::{pass_on, release};
 pub(crate) use self::repeated::{Repeated, free_task, new_repeated, repeated, repeated_async};
-pub(crate) use self::run::{current_group, resolve, resolve_access, run};
+pub(crate) use self::run::{Steps, current_group, resolve, resolve_access};
 pub(crate) use self::spawn::spawn_future;
 pub(crate) use self::waker::wake_suspended;

@@ -19,7 +19,7 @@ use crate::record::{
     running, take_note,
 };
 use crate::replay;
-use crate::scheduler::{self, Reason};
+use crate::scheduler::{self, Reason, Runner};
 
 /// Returns the group of the task that this thread runs.
 pub(crate) fn current_group() -> Option<&'static GroupInner> {
@@ -29,7 +29,7 @@ pub(crate) fn current_group() -> Option<&'static GroupInner> {
 
 /// Runs a ready or woken task until its body ends or awaits.
 #[inline]
-pub(crate) fn run(task: RecordId) {
+fn run(task: RecordId) {
     let _outer = running::enter(task);
     let running = record(task);
     // SAFETY: a task that is in a queue has a unit for its body.
@@ -180,8 +180,15 @@ fn suspend(task: RecordId) {
     }
 }
 
-/// The way of tasks from one state to the next, as dependencies go it.
+/// The way of tasks from one state to the next, as dependencies and workers go it.
 pub(crate) struct Steps;
+
+impl Runner for Steps {
+    #[inline]
+    fn run(task: RecordId) {
+        run(task);
+    }
+}
 
 impl ReadySink for Steps {
     #[inline]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::body::{AsyncBody, Call};
 use super::handle::{JoinHandle, promise};
 use super::release::release_unheld;
-use super::run;
+use super::run::{self, Steps};
 use crate::access::{self, Clauses, OpenAccess};
 use crate::error::Error;
 use crate::group::GroupInner;
@@ -52,8 +52,8 @@ pub(super) fn spawn<'r, B: Body>(
     // Separate calls, so that the common path keeps its values in registers.
     if let Some(graph) = &group.shared.config.graph {
         let parent = nest.map(|nest| nest.parent());
-        let noted =
-            graph.note(id, group, parent, clauses, || access::register(id, new, own, clauses));
+        let noted = graph
+            .note(id, group.head(), parent, clauses, || access::register(id, new, own, clauses));
         if let Some(overlap) = noted.overlap {
             return refused(body, noted.edges, overlap);
         }
@@ -74,7 +74,7 @@ pub(super) fn spawn<'r, B: Body>(
     // An inline task may be part of an operation that its spawner has to finish first, and the drop
     // of an array should not act as a spawn.
     if traits.marks().is_throttled() {
-        scheduler::throttle(group);
+        scheduler::throttle::<Steps>(group);
     }
     Ok(())
 }
