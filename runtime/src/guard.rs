@@ -15,8 +15,8 @@ use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
-use crate::access::OpenAccess;
 use crate::data::{ArrayLabel, Invariant, Rect};
+use crate::dependency::OpenAccess;
 use crate::lend::Lend;
 use crate::record::{AccessId, Accesses, RecordId, record};
 use crate::task;

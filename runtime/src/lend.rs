@@ -7,8 +7,8 @@ use std::ops::RangeBounds;
 
 use ndarray::{Ix1, Ix2};
 
-use crate::access::{self, OpenAccess};
 use crate::data::{ArrayLabel, Invariant, Rect, Region, bounds};
+use crate::dependency::{self, OpenAccess};
 use crate::guard::Guard;
 use crate::record::{Role, record};
 use crate::task;
@@ -46,7 +46,7 @@ impl Drop for Open {
 impl<T, D> Lend<T, D> {
     /// Lends an access whose guard was forgotten.
     pub(crate) fn of_forgotten(access: OpenAccess) -> Self {
-        access::lend(access);
+        dependency::lend(access);
         Lend { open: Open(access), marker: PhantomData }
     }
 

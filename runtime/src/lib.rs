@@ -30,13 +30,13 @@
 //! * A task that panics poisons the regions that it would have written: its successors do not run,
 //!   and the wait reports the chain of failures.
 
-mod access;
 mod callback;
 pub mod clause;
 mod clock;
 mod config;
 mod cores;
 mod data;
+mod dependency;
 mod dump;
 mod error;
 mod graph;

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use talpf_primitives::Mutex;
 
 use super::{ArrayLabel, Rect, Tiles, Tiling, live};
-use crate::access::{Arrays, Domain, TileLock};
+use crate::dependency::{Arrays, Domain, TileLock};
 use crate::error::Error;
 
 /// The untyped part of an array. It does not move while accesses to it are open.

@@ -12,8 +12,8 @@ use talpf_primitives::Mutex;
 use talpf_traces::counted;
 
 use super::{Dependency, GraphTask, Outcome, RecordedAccess, TaskGraph, Waits, dependencies};
-use crate::access::{Clauses, Declared, Registered};
 use crate::data::Mode;
+use crate::dependency::{Clauses, Declared, Registered};
 use crate::error::Failure;
 use crate::record::{GroupHead, Record, RecordId, Role, record};
 

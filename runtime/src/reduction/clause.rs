@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::operator::Operator;
 use super::{Contribution, Member, Reduction, Ticket};
-use crate::access::{Declared, Joins};
 use crate::data::{Mode, Region};
+use crate::dependency::{Declared, Joins};
 use crate::guard::Cursor;
 use crate::task::{Append, Clause, IntoAccess, TaskBuilder};
 

@@ -8,9 +8,9 @@ use std::ops::{Deref, DerefMut};
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2};
 
 use super::{Member, PrivateCopy};
-use crate::access::OpenAccess;
 use crate::callback;
 use crate::data::Rect;
+use crate::dependency::OpenAccess;
 use crate::task;
 
 /// A private copy of a region, to reduce values into. It begins with the identity of the operator,

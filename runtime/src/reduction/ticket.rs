@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::operator::Operator;
 use super::{Copies, PrivateCopy, Target};
-use crate::access::{Declared, Joins, OpenReduction};
 use crate::data::Invariant;
+use crate::dependency::{Declared, Joins, OpenReduction};
 use crate::task;
 
 /// An object that a clause makes for its access, and that joins a reduction at the registration.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::replayed_task::close_late;
-use crate::access::{OpenAccess, forget_lending};
+use crate::dependency::{OpenAccess, forget_lending};
 use crate::record::record;
 use crate::task::resolve_access;
 

@@ -13,8 +13,8 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::access::{Declared, Item, Placed, SpatialList};
 use crate::data::{Mode, Rect};
+use crate::dependency::{Declared, Item, Placed, SpatialList};
 
 /// Accesses of a task beyond this many share the last bit: they are released together.
 pub(super) const BITS: usize = 32;

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::mem;
 
-use crate::access::{Declared, Joins};
 use crate::data::{Invariant, Region};
+use crate::dependency::{Declared, Joins};
 use crate::guard::{Cursor, Guard};
 
 /// The accesses of one clause and the parameter that the body gets for them. Programs name the

@@ -12,7 +12,7 @@
 //! returned. *Complete*: its guards are gone, its pending events are resolved and its children are
 //! complete as well (R2). The thread that brings the counter of the next state to zero moves the
 //! task on: from pending to ready, after its actions and with its tile locks if it has any
-//! (`ready.rs`, `access/locking.rs`), as dependencies ask [`Steps`](run::Steps) to; and from ended to
+//! (`ready.rs`, `dependency/locking.rs`), as dependencies ask [`Steps`](run::Steps) to; and from ended to
 //! complete, in [`resolve`].
 
 mod body;

@@ -9,8 +9,8 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use super::{failure, run};
-use crate::access::acquire_tile_locks;
 use crate::callback;
+use crate::dependency::acquire_tile_locks;
 use crate::group::GroupInner;
 use crate::record::{Body, RecordId, record, running};
 

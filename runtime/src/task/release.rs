@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "says which accesses are released")]
 
 use super::run::Steps;
-use crate::access::{self, OpenAccess};
+use crate::dependency::{self, OpenAccess};
 use crate::record::{Role, record};
 use crate::replay;
 
@@ -36,7 +36,7 @@ unsafe fn release_slow(access: OpenAccess) {
         unsafe { replay::close(owning, access.number(owning)) };
     } else {
         // SAFETY: by the contract of this function.
-        unsafe { access::close::<Steps>(access, owning) };
+        unsafe { dependency::close::<Steps>(access, owning) };
     }
 }
 
@@ -58,9 +58,9 @@ pub(crate) unsafe fn release_unheld(access: OpenAccess) {
 pub(crate) unsafe fn pass_on(access: OpenAccess) {
     if record(access.task()).role() != Role::Replayed {
         // SAFETY: by the contract of this function.
-        return unsafe { access::pass_on::<Steps>(access) };
+        return unsafe { dependency::pass_on::<Steps>(access) };
     }
-    if access::ends_lending(access) {
+    if dependency::ends_lending(access) {
         // SAFETY: by the contract of this function.
         return unsafe { release(access) };
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::body::AsyncBody;
-use crate::access::Declared;
+use crate::dependency::Declared;
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::record::{Accesses, RecordId, Role, Traits, free_all, make_room, pool, record};

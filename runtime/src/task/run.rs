@@ -11,7 +11,7 @@ use talpf_primitives::assert_nothing_held;
 use super::failure;
 use super::ready::{Actions, Prepared, take_steps};
 use super::release::release_unheld;
-use crate::access::{OpenAccess, ReadySink};
+use crate::dependency::{OpenAccess, ReadySink};
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::record::{

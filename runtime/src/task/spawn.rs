@@ -8,7 +8,7 @@ use super::body::{AsyncBody, Call};
 use super::handle::{JoinHandle, promise};
 use super::release::release_unheld;
 use super::run::{self, Steps};
-use crate::access::{self, Clauses, OpenAccess};
+use crate::dependency::{self, Clauses, OpenAccess};
 use crate::error::Error;
 use crate::group::GroupInner;
 use crate::record::{
@@ -52,14 +52,15 @@ pub(super) fn spawn<'r, B: Body>(
     // Separate calls, so that the common path keeps its values in registers.
     if let Some(graph) = &group.shared.config.graph {
         let parent = nest.map(|nest| nest.parent());
-        let noted = graph
-            .note(id, group.head(), parent, clauses, || access::register(id, new, own, clauses));
+        let noted = graph.note(id, group.head(), parent, clauses, || {
+            dependency::register(id, new, own, clauses)
+        });
         if let Some(overlap) = noted.overlap {
             return refused(body, noted.edges, overlap);
         }
         edges = noted.edges;
     } else if count > 0 {
-        let registered = access::register(id, new, own, clauses);
+        let registered = dependency::register(id, new, own, clauses);
         if let Some(overlap) = registered.overlap {
             return refused(body, registered.edges, overlap);
         }

@@ -3,8 +3,8 @@
 use super::TaskBuilder;
 use super::builder::{AccessClause, Append};
 use super::clause::{IntoAccess, Many, One};
-use crate::access::Declared;
 use crate::data::{Mode, Region};
+use crate::dependency::Declared;
 use crate::lend::Lend;
 
 impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {

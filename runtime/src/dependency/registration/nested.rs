@@ -1,10 +1,10 @@
 //! Registration of weak accesses, of accesses of children, and behind accesses that were passed on.
 
 use super::Registration;
-use crate::access::bottom_map::Entry;
-use crate::access::lending::Lending;
-use crate::access::{Clauses, Declared, Domain};
 use crate::data::Mode;
+use crate::dependency::bottom_map::Entry;
+use crate::dependency::lending::Lending;
+use crate::dependency::{Clauses, Declared, Domain};
 use crate::record::{AccessHead, Waiter};
 
 impl Registration {
