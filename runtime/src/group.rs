@@ -2,6 +2,9 @@
 //!
 //! A program spawns its tasks into a group: its arrays share one dependency domain, it can be
 //! waited for, and traces show it under its number.
+//!
+//! This file is what programs call. The state, `inner.rs`, is below tasks: records know its name,
+//! arrays share its domain, and its runtime's workers count in it.
 
 mod affinity;
 mod cancel;

@@ -1,5 +1,10 @@
 //! Accesses: the use of regions by tasks, and the dependencies between tasks.
 //!
+//! This room knows records, and arrays as far as their tiles, locks and [`Domain`] go. It knows no
+//! group, no scheduler and no replay: it reports a task whose last edge is followed, and one that has
+//! its tile locks, to a [`ReadySink`], and gives units of completion up there. What calls it: spawns
+//! ([`register`]), and guards and lendings as they drop ([`close()`], [`lend`], [`pass_on()`]).
+//!
 //! An *access* is one declared use of one region by one task. It is *open* from the spawn until its
 //! guard drops (rule R2). Spawning finds, in the [`BottomMap`] of every tile that the region
 //! touches, the open accesses that conflict with the new one, and links an *edge* from each of them

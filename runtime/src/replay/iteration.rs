@@ -19,7 +19,7 @@ use crate::task::{Many, Repeated, TaskBuilder, free_task, new_repeated};
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
 ///
-/// A task that is declared here runs once in every step, with the same body; [`current_step`] is the
+/// A task that is declared here runs once in every step, with the same body; [`current_step`](crate::current_step) is the
 /// number of the step. The body may have [`Children`](crate::Children), which it spawns afresh in
 /// every step: the task is complete when they are, and the regions of its accesses that they use
 /// are released then, not before. A child that fails and poisons some of them stops the steps. Weak
@@ -111,7 +111,7 @@ impl Recorded<'_> {
 impl Group {
     /// Runs the tasks that `declare` declares in every step from 0 to `steps`, as if they were
     /// spawned anew each time. They are declared once, with [`Iteration::task`], and are tasks of
-    /// this group. [`current_step`] is the number of the step that a body runs in.
+    /// this group. [`current_step`](crate::current_step) is the number of the step that a body runs in.
     ///
     /// ```
     /// # use talpf_runtime::{Array, Config, Error, Runtime, current_step};

@@ -6,6 +6,9 @@
 //! their tasks had been spawned. The group remembers the last graph: if the next one has the same
 //! accesses its edges are used again.
 //!
+//! This room has its own edges in place of those of dependencies, and queues tasks in the scheduler
+//! of their group as they do.
+//!
 //! Tasks outside the graph are ordered before or after it tile by tile ([`run`]).
 
 mod bodies;

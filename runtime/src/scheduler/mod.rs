@@ -1,5 +1,10 @@
 //! Workers and their queues.
 //!
+//! This room knows records and the counts of groups. It calls what runs tasks through a [`Runner`],
+//! for which its workers are made, and what finds hangs through a [`Watchdog`]; it knows neither of
+//! them, no access and no replay. Another executor would stand beside it: tasks reach it by
+//! [`schedule`], [`schedule_released`] and [`schedule_at`], and leave it by [`count_completion`].
+//!
 //! Every worker has a *next slot* (the task that its last release or wake-up made ready, run at
 //! once, as an immediate successor), two deques, an affinity queue, and a part in the idle protocol
 //! (`README.md` beside this file). Ready tasks of a priority other than 0 go to a shared queue of

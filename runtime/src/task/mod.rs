@@ -1,4 +1,8 @@
-//! Tasks: their records, their states, and the types that programs use.
+//! Tasks: their states, and the types that programs use.
+//!
+//! This room is where the others meet: [`Steps`] is the `ReadySink` of dependencies and the `Runner`
+//! of workers, runs bodies, asks the replay when a task is replayed, and queues tasks in the scheduler
+//! of their group.
 //!
 //! A task lives in a pooled [`Record`](crate::record::Record). Its states:
 //!
@@ -12,7 +16,7 @@
 //! returned. *Complete*: its guards are gone, its pending events are resolved and its children are
 //! complete as well (R2). The thread that brings the counter of the next state to zero moves the
 //! task on: from pending to ready, after its actions and with its tile locks if it has any
-//! (`ready.rs`, `dependency/locking.rs`), as dependencies ask [`Steps`](run::Steps) to; and from ended to
+//! (`ready.rs`, `dependency/locking.rs`), as dependencies ask [`Steps`] to; and from ended to
 //! complete, in [`resolve`].
 
 mod body;
