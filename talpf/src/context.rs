@@ -11,25 +11,27 @@ use crate::iteration::{Iteration, RoundsOfStep};
 use crate::lane::Lane;
 use crate::lane_address::LaneAddress;
 use crate::numbers::{LaneNumber, Rank};
+use crate::sender::Sender;
 use crate::slot::{MemorySlot, Registrable, Use};
 use crate::sync::{SyncBuilder, SyncMode};
-use crate::world::{RankState, World};
+use crate::world::World;
 
 /// A handle of one rank of a run. Clones are handles of the same rank. A context dereferences to
 /// lane 0, whose rounds are supersteps: operations and syncs are methods of [`Lane`].
 pub struct Context {
+    world: Arc<World>,
     lane: Lane,
 }
 
 impl Context {
     pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Self {
         let number = LaneNumber::default();
-        let at = LaneAddress { world: Arc::clone(world), rank, number };
-        Context { lane: Lane::new(at, Arc::default()) }
+        let at = LaneAddress { receiver: Arc::clone(world.rank(rank)), number };
+        Context { world: Arc::clone(world), lane: Lane::new(at, Arc::default()) }
     }
 
     pub(crate) fn world(&self) -> &Arc<World> {
-        &self.lane.at.world
+        &self.world
     }
 
     /// Returns the address of lane 0.
@@ -37,13 +39,13 @@ impl Context {
         &self.lane.at
     }
 
-    pub(crate) fn state(&self) -> &RankState {
-        self.lane.at.state()
+    pub(crate) fn sender(&self) -> &Arc<Sender> {
+        self.lane.at.sender()
     }
 
     /// Returns the number of this rank.
     pub fn rank(&self) -> Rank {
-        self.lane.at.rank
+        self.lane.at.rank()
     }
 
     /// Returns the number of ranks.
@@ -99,8 +101,8 @@ impl Context {
         usage: Use,
         call: Call,
     ) -> Result<MemorySlot<A::Element>, Error> {
-        let state = self.state();
-        let prepared = state.slots.prepare_global(&state.endpoint.domain, array, usage);
+        let sender = self.sender();
+        let prepared = sender.slots.prepare_global(&sender.own.endpoint.domain, array, usage);
         let own = prepared.map(|slot| (slot.descriptor(), slot));
         let (slot, gathered) = self.world().all_gather(self.rank(), call, own).await?;
         Ok(MemorySlot::new(slot.publish(&gathered)?))
@@ -115,8 +117,8 @@ impl Context {
         &self,
         array: &A,
     ) -> Result<MemorySlot<A::Element>, Error> {
-        let state = self.state();
-        Ok(MemorySlot::new(state.slots.add_local(&state.endpoint.domain, array)?))
+        let sender = self.sender();
+        Ok(MemorySlot::new(sender.slots.add_local(&sender.own.endpoint.domain, array)?))
     }
 
     /// Takes a slot out of the register. Not collective; the peers must not use the slot any more.
@@ -124,7 +126,7 @@ impl Context {
     ///
     /// **Errors**: the slot was deregistered before.
     pub fn deregister<T>(&self, slot: MemorySlot<T>) -> Result<(), Error> {
-        self.state().slots.remove(&slot.slot)
+        self.sender().slots.remove(&slot.slot)
     }
 
     /// Makes a [`DoubleBufferedChannel`] of `links`, which keeps `lane` for the rest of the run.
@@ -143,7 +145,7 @@ impl Context {
     ) -> Result<DoubleBufferedChannel<T>, Error> {
         let made = DoubleBufferedChannel::new(self, lane, links).await;
         if let Err(error) = &made {
-            self.world().fail(&[self.rank()], error);
+            self.sender().fail(error);
         }
         made
     }
@@ -153,7 +155,7 @@ impl Context {
     /// **Errors**: fewer than are in use.
     /// **Source**: thesis, chapter 2.3.3.
     pub fn resize_memory_register(&self, slots: usize) -> Result<(), Error> {
-        self.state().slots.set_limit(slots)
+        self.sender().slots.set_limit(slots)
     }
 
     /// Sets how many operations this rank may issue in one round of one lane. The default is
@@ -162,7 +164,7 @@ impl Context {
     /// **Errors**: zero, or more than 2^31.
     /// **Source**: thesis, chapter 2.3.2.
     pub fn resize_message_queue(&self, operations: usize) -> Result<(), Error> {
-        self.state().open_rounds.set_limit(operations)
+        self.sender().open_rounds.set_limit(operations)
     }
 
     /// Takes lane `number`, which no other owner at this rank has. Of lane 0, which is that of the
@@ -175,7 +177,7 @@ impl Context {
             return Ok(self.lane.handle());
         }
         let at = LaneAddress { number: LaneNumber(number), ..self.lane.at.clone() };
-        let order = self.state().open_rounds.take(at.number)?;
+        let order = self.sender().open_rounds.take(at.number)?;
         Ok(Lane::new(at, order))
     }
 
@@ -227,7 +229,7 @@ impl Context {
             if step == 0 {
                 // The rounds of the steps that do not run would never end.
                 let lane = lane.clone();
-                tasks.on_failure(move |failure| lane.state().fail_soon(Error::Runtime(failure)));
+                tasks.on_failure(move |failure| lane.sender().fail_soon(Error::Runtime(failure)));
             }
             let rounds = RoundsOfStep::new((steps - step).div_ceil(unroll) as u64);
             let declared = declare(&Iteration::new(tasks, lane, order, &rounds), step);
@@ -238,7 +240,7 @@ impl Context {
         iterated.map_err(|Declared(error)| {
             // Nothing of the iteration runs.
             for (lane, rounds) in lent {
-                self.state().open_rounds.take_back(lane, rounds);
+                self.sender().open_rounds.take_back(lane, rounds);
             }
             error
         })
@@ -265,7 +267,7 @@ impl Deref for Context {
 
 impl Clone for Context {
     fn clone(&self) -> Self {
-        Context { lane: self.lane.handle() }
+        Context { world: Arc::clone(&self.world), lane: self.lane.handle() }
     }
 }
 

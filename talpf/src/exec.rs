@@ -14,7 +14,8 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::polling::Poller;
-use crate::world::{RankState, World};
+use crate::sync::Receiver;
+use crate::world::World;
 
 /// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
 /// each rank returned, by rank.
@@ -121,10 +122,10 @@ where
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
-    for state in world.ranks() {
-        end_with_group(&world, state);
-        let poll = Poller::new(&world, state.rank).poll();
-        drop(state.group.spawn_service("poll", poll).map_err(Error::from)?);
+    for receiver in world.ranks() {
+        end_with_group(&world, receiver);
+        let poll = Poller::new(receiver, &world.config).poll();
+        drop(receiver.sender.group.spawn_service("poll", poll).map_err(Error::from)?);
     }
     let stopping = Stopping(&world);
     let result = run_all(&runtime, &world, mains);
@@ -142,9 +143,9 @@ where
 }
 
 /// Fails the run when the tasks of a rank are cancelled, which ends their waits.
-fn end_with_group(world: &Arc<World>, state: &RankState) {
-    let (world, rank) = (Arc::downgrade(world), state.rank);
-    state.group.on_cancel(move |reason| {
+fn end_with_group(world: &Arc<World>, receiver: &Receiver) {
+    let (world, rank) = (Arc::downgrade(world), receiver.rank());
+    receiver.sender.group.on_cancel(move |reason| {
         if let Some(world) = world.upgrade() {
             world.fail_with_reason(rank, &format!("its tasks were cancelled: {reason}"));
         }
@@ -191,19 +192,19 @@ where
     let reporter = Arc::downgrade(world);
     let _report = runtime.on_hang(move |text| {
         if let Some(world) = reporter.upgrade() {
-            world.ranks().iter().for_each(|state| state.describe(text));
+            world.ranks().iter().for_each(|receiver| receiver.describe(text));
             // A thread that has tried to enter an engine during its report relies on the poller.
-            let left = world.ranks().iter().filter(|state| state.has_unannounced());
-            left.for_each(RankState::wake_poller);
+            let left = world.ranks().iter().filter(|receiver| receiver.has_unannounced());
+            left.for_each(|receiver| receiver.own().wake_poller());
         }
     });
     let first = Arc::new(parking_lot::Mutex::new(None));
     let mut handles = Vec::new();
-    for (state, main) in world.ranks().iter().zip(mains) {
-        let program = main(Context::new(world, state.rank));
-        let (world, rank, first) = (Arc::clone(world), state.rank, Arc::clone(&first));
+    for (receiver, main) in world.ranks().iter().zip(mains) {
+        let (rank, sender) = (receiver.rank(), Arc::clone(&receiver.sender));
+        let program = main(Context::new(world, rank));
+        let (world, first) = (Arc::clone(world), Arc::clone(&first));
         let whole = async move {
-            let state = world.rank(rank);
             let leaving = Leaving { world: &world, rank };
             let result = match world.processes() {
                 Some(processes) => processes.handshake(&world).await,
@@ -214,10 +215,10 @@ where
                 Err(error) => Err(E::from(error)),
             };
             let result = result.and_then(|value| {
-                state.open_rounds.check_channels()?;
+                sender.open_rounds.check_channels()?;
                 Ok(value)
             });
-            let waited = if result.is_ok() { state.group.wait().await } else { Ok(()) };
+            let waited = if result.is_ok() { sender.group.wait().await } else { Ok(()) };
             let result = result.and_then(|value| match waited {
                 Ok(()) => Ok(value),
                 Err(error) => Err(E::from(Error::from(error))),
@@ -230,14 +231,14 @@ where
                     world.fail_with_reason(rank, &reason);
                     drop(unused);
                     // Bodies that are under way may still post.
-                    let _ = state.group.wait().await;
+                    let _ = sender.group.wait().await;
                     None
                 }
             };
             std::mem::forget(leaving);
             value
         };
-        handles.push((state.rank, state.group.spawn_main("main", whole).map_err(Error::from)?));
+        handles.push((rank, receiver.sender.group.spawn_main("main", whole).map_err(Error::from)?));
     }
     let mut results = Vec::new();
     let mut broken = None;
@@ -272,9 +273,9 @@ fn leave(runtime: &Runtime, world: &Arc<World>) -> Result<(), Error> {
         return Ok(());
     };
     let here = world.first();
-    let whole = Arc::clone(world);
-    let left = async move { processes.finish(whole.rank(here)).await };
-    let handle = world.rank(here).group.spawn_main("finish", left)?;
+    let receiver = Arc::clone(world.rank(here));
+    let left = async move { processes.finish(&receiver).await };
+    let handle = world.rank(here).sender.group.spawn_main("finish", left)?;
     runtime.block_on(handle)??
 }
 
@@ -286,9 +287,9 @@ impl Drop for Stopping<'_> {
         if std::thread::panicking() {
             self.0.fail_with_reason(self.0.first(), "a main panicked before it began");
         }
-        for state in self.0.ranks() {
-            state.stop.store(true, Ordering::SeqCst);
-            state.wake_poller();
+        for receiver in self.0.ranks() {
+            receiver.stop.store(true, Ordering::SeqCst);
+            receiver.own().wake_poller();
         }
     }
 }

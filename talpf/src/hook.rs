@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exec;
 use crate::numbers::Rank;
-use crate::processes::{CountingWire, Processes};
+use crate::processes::CountingWire;
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
@@ -90,7 +90,6 @@ fn meet(runtime: &Runtime, wire: Arc<dyn Wire>, config: Config) -> Result<Arc<Wo
     let over: Arc<dyn Wire> = Arc::clone(&wire) as _;
     let device = Device::with_wire(config.device.clone(), over).map_err(Error::from)?;
     let endpoint = Endpoint::new(&device, wire.processes())?;
-    let processes = Processes::new(device, wire, config.credits);
     let group = runtime.group(here.to_string(), here.0);
-    Ok(World::new(config, vec![(group, endpoint)], Some(Arc::new(processes))))
+    Ok(World::new(config, vec![(group, endpoint)], Some((device, wire))))
 }

@@ -83,7 +83,7 @@ impl<'r> Deref for Iteration<'_, 'r> {
 
 impl fmt::Debug for Iteration<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Iteration ({} of {})", self.lane.number, self.lane.rank)
+        write!(f, "Iteration ({} of {})", self.lane.number, self.lane.rank())
     }
 }
 

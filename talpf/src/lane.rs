@@ -50,7 +50,7 @@ impl Lane {
 
     /// Returns the group of the rank, which arrays are made in and tasks are spawned into.
     pub fn group(&self) -> &Group {
-        &self.at.state().group
+        &self.at.sender().group
     }
 
     /// Returns the number of the lane.
@@ -140,12 +140,12 @@ impl Lane {
     /// For programs that have a worker to spare and need the lowest latency of a notification.
     /// **Completion**: the operations counted are *delivered*; the window still holds its region.
     pub fn arrivals(&self) -> u32 {
-        let state = self.at.state();
-        state.batches.post_all();
-        state.poll(&self.at.world);
-        let arrivals = state.engine.arrivals(self.at.number);
+        let receiver = &self.at.receiver;
+        receiver.sender.batches.post_all();
+        receiver.poll();
+        let arrivals = receiver.arrivals(self.at.number);
         // A thread that tried to enter the engine meanwhile has left it to this one.
-        state.progress_if_rung(&self.at.world);
+        receiver.progress_if_rung();
         arrivals
     }
 
@@ -169,6 +169,6 @@ impl<'i, 'r> Iteration<'i, 'r> {
 
 impl fmt::Debug for Lane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lane {} of {}", self.at.number.0, self.at.rank)
+        write!(f, "Lane {} of {}", self.at.number.0, self.at.rank())
     }
 }

@@ -5,28 +5,32 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank};
 use crate::operation::OpenRound;
-use crate::round::RoundState;
-use crate::world::{RankState, World};
+use crate::sender::{RoundState, Sender};
+use crate::sync::Receiver;
 
 /// A lane of a rank, as its tasks keep it.
 #[derive(Clone)]
 pub(crate) struct LaneAddress {
-    pub(crate) world: Arc<World>,
-    pub(crate) rank: Rank,
+    pub(crate) receiver: Arc<Receiver>,
     pub(crate) number: LaneNumber,
 }
 
 impl LaneAddress {
     #[inline]
-    pub(crate) fn state(&self) -> &RankState {
-        self.world.rank(self.rank)
+    pub(crate) fn sender(&self) -> &Arc<Sender> {
+        &self.receiver.sender
+    }
+
+    #[inline]
+    pub(crate) fn rank(&self) -> Rank {
+        self.receiver.rank()
     }
 
     /// Checks that `lane` is one of the same rank, and of the same run.
     ///
     /// **Errors**: it is not.
     pub(crate) fn check_same_rank(&self, lane: &LaneAddress) -> Result<(), Error> {
-        if Arc::ptr_eq(&self.world, &lane.world) && self.rank == lane.rank {
+        if Arc::ptr_eq(&self.receiver, &lane.receiver) {
             return Ok(());
         }
         let why = "is one of another rank or run: take it from the context of this rank";
@@ -36,21 +40,21 @@ impl LaneAddress {
     /// Takes a handle of the program's open round.
     #[inline]
     pub(crate) fn round(&self) -> OpenRound {
-        let Self { world, rank, number } = self;
-        OpenRound::new(self.state().open_rounds.enter(world, *rank, *number))
+        let sender = self.sender();
+        OpenRound::new(sender.open_rounds.enter(sender, self.number))
     }
 
     /// Closes the program's open round.
     #[inline]
     pub(crate) fn close(&self) -> Arc<RoundState> {
-        let Self { world, rank, number } = self;
-        self.state().open_rounds.close(world, *rank, *number)
+        let sender = self.sender();
+        sender.open_rounds.close(sender, self.number)
     }
 
     /// Lends rounds to the iterations that use the lane.
     pub(crate) fn lend(&self, rounds: u64) {
-        let Self { world, rank, number } = self;
-        self.state().open_rounds.lend(world, *rank, *number, rounds);
+        let sender = self.sender();
+        sender.open_rounds.lend(sender, self.number, rounds);
     }
 
     /// Takes a handle of the open round of the iterations that use the lane.
@@ -60,13 +64,13 @@ impl LaneAddress {
 
     /// Returns the open round of the iterations that use the lane.
     pub(crate) fn open_of_iteration(&self) -> Arc<RoundState> {
-        let Self { world, rank, number } = self;
-        self.state().open_rounds.of_iteration(world, *rank, *number)
+        let sender = self.sender();
+        sender.open_rounds.of_iteration(sender, self.number)
     }
 
     /// Closes the open round of the iterations that use the lane.
     pub(crate) fn close_of_iteration(&self) -> Arc<RoundState> {
-        let Self { world, rank, number } = self;
-        self.state().open_rounds.close_of_iteration(world, *rank, *number)
+        let sender = self.sender();
+        sender.open_rounds.close_of_iteration(sender, self.number)
     }
 }

@@ -11,26 +11,24 @@ use talpf_runtime::Token;
 
 use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
-use crate::numbers::{LaneNumber, Rank, Round};
-use crate::round::RoundState;
+use crate::numbers::{LaneNumber, Round};
+use crate::round::{RoundOf, RoundOwner};
 use crate::rounds::MOST_AHEAD;
-use crate::world::World;
 
 /// The open rounds of one rank, by lane.
-pub(crate) struct OpenRounds {
-    lanes: Mutex<Vec<LaneRounds>>,
+pub(crate) struct OpenRounds<S> {
+    lanes: Mutex<Vec<LaneRounds<S>>>,
     limit: AtomicU32,
 }
 
-#[derive(Default)]
-struct LaneRounds {
+struct LaneRounds<S> {
     /// The open round of the program. `None` before the first one, and while iterations use the
     /// lane.
-    open: Option<Arc<RoundState>>,
+    open: Option<Arc<RoundOf<S>>>,
     /// The rounds of the iterations that use the lane.
-    lent: Option<Lent>,
+    lent: Option<Lent<S>>,
     /// Memory of a round that has ended, for the next to be opened.
-    spare: Option<Arc<RoundState>>,
+    spare: Option<Arc<RoundOf<S>>>,
     /// Order of the rounds of iterations, which the owner of the lane keeps.
     order: Weak<LaneOrder>,
     /// Guards of the double-buffered channel that the lane belongs to.
@@ -40,36 +38,48 @@ struct LaneRounds {
 }
 
 /// Rounds that a lane has lent to iterations.
-struct Lent {
+struct Lent<S> {
     /// The first of them that is not closed.
-    open: Arc<RoundState>,
+    open: Arc<RoundOf<S>>,
     /// Number of rounds that are not closed.
     rounds: u64,
 }
 
 /// The source of the round that follows an open one.
-struct Follows<'a> {
-    spare: &'a mut Option<Arc<RoundState>>,
+struct Follows<'a, S> {
+    spare: &'a mut Option<Arc<RoundOf<S>>>,
     /// Number of rounds that have ended.
     ended: u64,
 }
 
-impl LaneRounds {
+impl<S> Default for LaneRounds<S> {
+    fn default() -> Self {
+        LaneRounds {
+            open: None,
+            lent: None,
+            spare: None,
+            order: Weak::new(),
+            buffer_guards: None,
+            ended: 0,
+        }
+    }
+}
+
+impl<S: RoundOwner> LaneRounds<S> {
     /// Returns the program's open round.
     ///
     /// **Errors**: iterations use the lane.
     #[inline]
     fn open(
         &mut self,
-        world: &Arc<World>,
-        rank: Rank,
+        sender: &S,
         lane: LaneNumber,
-    ) -> Result<(&mut Arc<RoundState>, Follows<'_>), Error> {
+    ) -> Result<(&mut Arc<RoundOf<S>>, Follows<'_, S>), Error> {
         let LaneRounds { open, lent, spare, ended, .. } = self;
         let open = match open {
             Some(open) => open,
             None if lent.is_some() => return Err(refused(lane, OF_ITERATION)),
-            none => none.insert(RoundState::new(world, rank, lane, Round(0))),
+            none => none.insert(RoundOf::new(sender, lane, Round(0))),
         };
         Ok((open, Follows { spare, ended: *ended }))
     }
@@ -84,16 +94,16 @@ impl LaneRounds {
         }
     }
 
-    fn any_open(&self) -> Option<&Arc<RoundState>> {
+    fn any_open(&self) -> Option<&Arc<RoundOf<S>>> {
         self.open.as_ref().or(self.lent.as_ref().map(|lent| &lent.open))
     }
 }
 
-impl Follows<'_> {
+impl<S: RoundOwner> Follows<'_, S> {
     /// Closes an open round, and opens the next in its place.
     ///
     /// **Errors**: too many rounds have not ended.
-    fn close(self, open: &mut Arc<RoundState>) -> Result<Arc<RoundState>, Error> {
+    fn close(self, open: &mut Arc<RoundOf<S>>) -> Result<Arc<RoundOf<S>>, Error> {
         let value = open.number.0 - self.ended + 1;
         if value > MOST_AHEAD {
             let (what, limit) = ("number of syncs of a lane that have not ended", MOST_AHEAD);
@@ -104,7 +114,7 @@ impl Follows<'_> {
             Arc::get_mut(&mut round)?.renew(number);
             Some(round)
         });
-        let next = || RoundState::new(&open.world, open.rank, open.lane, number);
+        let next = || RoundOf::new(&open.sender, open.lane, number);
         Ok(std::mem::replace(open, renewed.unwrap_or_else(next)))
     }
 }
@@ -128,7 +138,7 @@ const OPERATIONS: u32 = 1 << 20;
 /// The largest limit that `resize_message_queue` accepts.
 const MAX_OPERATIONS: u32 = 1 << 31;
 
-impl OpenRounds {
+impl<S: RoundOwner> OpenRounds<S> {
     pub(crate) fn new() -> Self {
         OpenRounds { lanes: Mutex::default(), limit: AtomicU32::new(OPERATIONS) }
     }
@@ -192,30 +202,20 @@ impl OpenRounds {
     /// Takes a handle of the program's open round of a lane, or of a stand-in that refuses
     /// operations if iterations use the lane.
     #[inline]
-    pub(crate) fn enter(
-        &self,
-        world: &Arc<World>,
-        rank: Rank,
-        lane: LaneNumber,
-    ) -> Arc<RoundState> {
-        match lane_of(&mut self.lanes.lock(), lane).open(world, rank, lane) {
+    pub(crate) fn enter(&self, sender: &S, lane: LaneNumber) -> Arc<RoundOf<S>> {
+        match lane_of(&mut self.lanes.lock(), lane).open(sender, lane) {
             Ok((open, _)) => open.enter(),
-            Err(error) => RoundState::refusing(world, rank, lane, error),
+            Err(error) => RoundOf::refusing(sender, lane, error),
         }
     }
 
     /// Closes the program's open round of a lane, opens the next, and returns the closed one, which
     /// the caller `leave`s, or a stand-in that refuses its sync.
-    pub(crate) fn close(
-        &self,
-        world: &Arc<World>,
-        rank: Rank,
-        lane: LaneNumber,
-    ) -> Arc<RoundState> {
+    pub(crate) fn close(&self, sender: &S, lane: LaneNumber) -> Arc<RoundOf<S>> {
         let mut lanes = self.lanes.lock();
-        let opened = lane_of(&mut lanes, lane).open(world, rank, lane);
+        let opened = lane_of(&mut lanes, lane).open(sender, lane);
         let closed = opened.and_then(|(open, follows)| follows.close(open));
-        closed.unwrap_or_else(|error| RoundState::refusing(world, rank, lane, error))
+        closed.unwrap_or_else(|error| RoundOf::refusing(sender, lane, error))
     }
 
     /// Returns the number of the open round of a lane.
@@ -225,10 +225,10 @@ impl OpenRounds {
     }
 
     /// Lends rounds of a lane, from the open one on, to the iterations that use the lane.
-    pub(crate) fn lend(&self, world: &Arc<World>, rank: Rank, lane: LaneNumber, rounds: u64) {
+    pub(crate) fn lend(&self, sender: &S, lane: LaneNumber, rounds: u64) {
         let mut lanes = self.lanes.lock();
         let LaneRounds { open, lent, .. } = lane_of(&mut lanes, lane);
-        let first = || RoundState::new(world, rank, lane, Round(0));
+        let first = || RoundOf::new(sender, lane, Round(0));
         let new = || Lent { open: open.take().unwrap_or_else(first), rounds: 0 };
         lent.get_or_insert_with(new).rounds += rounds;
     }
@@ -239,25 +239,15 @@ impl OpenRounds {
     }
 
     /// Returns the open round of the iterations that use a lane.
-    pub(crate) fn of_iteration(
-        &self,
-        world: &Arc<World>,
-        rank: Rank,
-        lane: LaneNumber,
-    ) -> Arc<RoundState> {
+    pub(crate) fn of_iteration(&self, sender: &S, lane: LaneNumber) -> Arc<RoundOf<S>> {
         match &lane_of(&mut self.lanes.lock(), lane).lent {
             Some(lent) => Arc::clone(&lent.open),
-            None => RoundState::refusing(world, rank, lane, refused(lane, NOT_LENT)),
+            None => RoundOf::refusing(sender, lane, refused(lane, NOT_LENT)),
         }
     }
 
     /// Closes the open round of the iterations that use a lane, as [`OpenRounds::close`].
-    pub(crate) fn close_of_iteration(
-        &self,
-        world: &Arc<World>,
-        rank: Rank,
-        lane: LaneNumber,
-    ) -> Arc<RoundState> {
+    pub(crate) fn close_of_iteration(&self, sender: &S, lane: LaneNumber) -> Arc<RoundOf<S>> {
         let mut lanes = self.lanes.lock();
         let rounds = lane_of(&mut lanes, lane);
         let LaneRounds { lent, spare, ended, .. } = rounds;
@@ -266,7 +256,7 @@ impl OpenRounds {
         if closed.is_ok() {
             rounds.take_back(1);
         }
-        closed.unwrap_or_else(|error| RoundState::refusing(world, rank, lane, error))
+        closed.unwrap_or_else(|error| RoundOf::refusing(sender, lane, error))
     }
 
     /// Checks, at the end of the main, that no channel was dropped in the middle of a round.
@@ -307,7 +297,7 @@ impl OpenRounds {
     }
 
     /// Keeps the memory of a round that has ended, for a later round of its lane.
-    pub(crate) fn recycle(&self, round: Arc<RoundState>) {
+    pub(crate) fn recycle(&self, round: Arc<RoundOf<S>>) {
         let mut lanes = self.lanes.lock();
         let lane = lane_of(&mut lanes, round.lane);
         // Rounds of a lane end in order.
@@ -317,14 +307,14 @@ impl OpenRounds {
         drop(before);
     }
 
-    /// Drops the rounds, and so breaks their reference cycle with the world.
+    /// Drops the rounds, and so breaks their reference cycle with the sender.
     pub(crate) fn clear(&self) {
         let rounds = std::mem::take(&mut *self.lanes.lock());
         drop(rounds);
     }
 }
 
-fn lane_of(lanes: &mut Vec<LaneRounds>, lane: LaneNumber) -> &mut LaneRounds {
+fn lane_of<S>(lanes: &mut Vec<LaneRounds<S>>, lane: LaneNumber) -> &mut LaneRounds<S> {
     if lanes.len() <= lane.index() {
         lanes.resize_with(lane.index() + 1, LaneRounds::default);
     }

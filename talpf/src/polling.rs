@@ -3,7 +3,7 @@
 //!
 //! An adaptive polling task lets workers that have nothing else to do poll in its place; when none
 //! is idle, it polls from time to time. While a task of the rank is suspended until a sync ends,
-//! which its peers advance (`sync/notify.rs`), it polls seldom: every poll takes cache lines away
+//! which its peers advance (`peer/notify.rs`), it polls seldom: every poll takes cache lines away
 //! from them. After it has polled without success for long enough it arms the completion channel
 //! and sleeps: a completion, a new sync or a failure wakes it.
 //!
@@ -20,10 +20,10 @@ use std::time::Duration;
 
 use talpf_primitives::{AtomicU32, Ordering};
 
-use crate::config::PollingFrequency;
+use crate::config::{Config, PollingFrequency};
 use crate::error::Error;
-use crate::numbers::Rank;
-use crate::world::{RankState, World};
+use crate::processes::Processes;
+use crate::sync::Receiver;
 
 use self::empty_polls::EmptyPolls;
 pub(crate) use self::sleeper::Sleeper;
@@ -41,8 +41,10 @@ const LATEST: Duration = Duration::from_micros(20);
 
 /// The poller of a rank, run by the polling task and by idle workers in its place.
 pub(crate) struct Poller {
-    world: Arc<World>,
-    rank: Rank,
+    receiver: Arc<Receiver>,
+    frequency: PollingFrequency,
+    /// `true` if the link has timers, for lost packets.
+    has_timers: bool,
     passes: AtomicU32,
     empty: EmptyPolls,
 }
@@ -56,23 +58,29 @@ enum Next {
 }
 
 impl Poller {
-    pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Arc<Self> {
-        let world = Arc::clone(world);
-        Arc::new(Poller { world, rank, passes: AtomicU32::new(0), empty: EmptyPolls::new() })
+    pub(crate) fn new(receiver: &Arc<Receiver>, config: &Config) -> Arc<Self> {
+        Arc::new(Poller {
+            receiver: Arc::clone(receiver),
+            frequency: config.polling,
+            // Only a link with faults has timers.
+            has_timers: config.device.fault.is_some(),
+            passes: AtomicU32::new(0),
+            empty: EmptyPolls::new(),
+        })
     }
 
     /// Runs the polling task, which ends when the program and all its operations have ended.
     pub(crate) async fn poll(self: Arc<Self>) {
-        let (world, state) = (&self.world, self.world.rank(self.rank));
+        let (receiver, sender) = (&*self.receiver, &self.receiver.sender);
         loop {
             let this = Arc::clone(&self);
-            match state.group.idle_until(LATEST, move || this.pass()).await {
-                Next::Pause(period) => state.group.wait_for(period).await,
+            match sender.group.idle_until(LATEST, move || this.pass()).await {
+                Next::Pause(period) => sender.group.wait_for(period).await,
                 Next::Sleep => {
                     self.empty.end();
-                    state.batches.post_all();
-                    if let Err(error) = sleep(state, world).await {
-                        world.fail(&[self.rank], &error);
+                    sender.batches.post_all();
+                    if let Err(error) = sleep(receiver, self.has_timers).await {
+                        sender.fail(&error);
                     }
                 }
                 Next::End => return,
@@ -82,26 +90,25 @@ impl Poller {
 
     /// Polls once. Returns the next action; `None` to poll again as soon as a worker is idle.
     fn pass(&self) -> Option<Next> {
-        let (world, state) = (&*self.world, self.world.rank(self.rank));
-        // Only a link with faults has timers, for lost packets.
-        let has_timers = world.config.device.fault.is_some();
+        let (receiver, sender, own) = (&*self.receiver, &self.receiver.sender, self.receiver.own());
+        let has_timers = self.has_timers;
         // No completion announces packets that have come over a wire.
-        let has_wire = world.processes().is_some();
-        if state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers) {
+        let has_wire = receiver.processes().is_some();
+        if receiver.stop.load(Ordering::SeqCst) && receiver.is_quiet(has_timers) {
             return Some(Next::End);
         }
         if has_timers {
-            state.endpoint.context.advance(state.group.clock().now_ns());
+            own.endpoint.context.advance(sender.group.clock().now_ns());
         }
-        let found = state.poll(world) > 0;
+        let found = receiver.poll() > 0;
         let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(passes, Ordering::Relaxed);
         if passes.is_multiple_of(PASSES) {
-            state.batches.post_unchanged();
+            sender.batches.post_unchanged();
         }
-        let works = state.engine.syncs() > 0 || state.outstanding() > 0;
-        let peers_poll = !has_wire && state.wait_flag.is_set() && !state.has_unannounced();
-        let yields = world.processes().is_some_and(|others| others.are_oversubscribed());
+        let works = receiver.syncs() > 0 || sender.outstanding() > 0;
+        let peers_poll = !has_wire && own.wait_flag.is_set() && !receiver.has_unannounced();
+        let yields = receiver.processes().is_some_and(Processes::are_oversubscribed);
         let patience = match () {
             () if yields => PollingFrequency::PATIENCE_OVERSUBSCRIBED,
             () if has_wire => PollingFrequency::PATIENCE_WITH_WIRE,
@@ -113,12 +120,12 @@ impl Poller {
             self.empty.end();
             false
         } else {
-            let now_ns = || state.group.clock().now_ns();
+            let now_ns = || sender.group.clock().now_ns();
             self.empty.last(patience, peers_poll || yields, now_ns)
         };
-        match world.config.polling {
+        match self.frequency {
             PollingFrequency::Every(period) if works => {
-                state.batches.post_all();
+                sender.batches.post_all();
                 Some(Next::Pause(period))
             }
             PollingFrequency::Adaptive if !is_over && peers_poll => Some(Next::Pause(LATEST)),
@@ -128,7 +135,7 @@ impl Poller {
                 }
                 None
             }
-            _ if has_timers || has_wire || state.has_unannounced() => {
+            _ if has_timers || has_wire || receiver.has_unannounced() => {
                 Some(Next::Pause(RETRY_PERIOD))
             }
             _ => Some(Next::Sleep),
@@ -138,17 +145,21 @@ impl Poller {
 
 /// Sleeps until a completion or a wake. Arms the channel first and polls once more after that, so
 /// that no event in between is missed.
-async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
-    state.poller.fall_asleep();
-    state.endpoint.arrived.request_notify(false)?;
-    state.endpoint.sent.request_notify(false)?;
-    let found = state.progress(world).unwrap_or(1) > 0;
-    let has_timers = world.config.device.fault.is_some();
-    let over = || state.stop.load(Ordering::SeqCst) && state.is_quiet(has_timers);
-    if !found && !over() && !state.has_unannounced() && !state.batches.is_filled_at_last() {
-        let mut notified = pin!(state.endpoint.channel.notified());
+async fn sleep(receiver: &Receiver, has_timers: bool) -> Result<(), Error> {
+    let own = receiver.own();
+    own.poller.fall_asleep();
+    own.endpoint.arrived.request_notify(false)?;
+    own.endpoint.sent.request_notify(false)?;
+    let found = receiver.progress().unwrap_or(1) > 0;
+    let over = || receiver.stop.load(Ordering::SeqCst) && receiver.is_quiet(has_timers);
+    if !found
+        && !over()
+        && !receiver.has_unannounced()
+        && !receiver.sender.batches.is_filled_at_last()
+    {
+        let mut notified = pin!(own.endpoint.channel.notified());
         poll_fn(|cx| {
-            let is_woken = state.poller.register(cx.waker());
+            let is_woken = own.poller.register(cx.waker());
             if is_woken || notified.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -157,6 +168,6 @@ async fn sleep(state: &RankState, world: &World) -> Result<(), Error> {
         })
         .await;
     }
-    state.poller.get_up();
+    own.poller.get_up();
     Ok(())
 }

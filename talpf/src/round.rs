@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use self::handles::Handles;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
+use crate::processes::WindowRequest;
 use crate::sync::Outcome;
-use crate::world::{RankState, World};
 
-/// A round of a lane at its sender.
-pub(crate) struct RoundState {
-    pub(crate) world: Arc<World>,
+/// A round of a lane at its sender, of which it keeps a handle `S`. Operations keep their round and
+/// not the sender, as the workers of a rank would contend for its reference count.
+pub(crate) struct RoundOf<S> {
+    pub(crate) sender: S,
     pub(crate) rank: Rank,
     pub(crate) lane: LaneNumber,
     pub(crate) number: Round,
@@ -38,20 +39,26 @@ pub(crate) struct RoundState {
     pub(crate) outcome: Outcome,
 }
 
-impl RoundState {
-    pub(crate) fn new(
-        world: &Arc<World>,
-        rank: Rank,
-        lane: LaneNumber,
-        number: Round,
-    ) -> Arc<Self> {
-        Arc::new(RoundState {
-            world: Arc::clone(world),
-            rank,
+/// The handle of a sender that rounds keep.
+pub(crate) trait RoundOwner: Clone {
+    fn rank(&self) -> Rank;
+    /// Returns the number of ranks of the run.
+    fn ranks(&self) -> u32;
+    /// Returns the largest number of operations of a round.
+    fn limit(&self) -> u32;
+    /// Makes the next pass of the engine fail the run, for callers that hold a lock.
+    fn fail_soon(&self, error: Error);
+}
+
+impl<S: RoundOwner> RoundOf<S> {
+    pub(crate) fn new(sender: &S, lane: LaneNumber, number: Round) -> Arc<Self> {
+        Arc::new(RoundOf {
+            sender: sender.clone(),
+            rank: sender.rank(),
             lane,
             number,
             open: Handles::new(),
-            sent: (0..world.size()).map(|_| AtomicU32::new(0)).collect(),
+            sent: (0..sender.ranks()).map(|_| AtomicU32::new(0)).collect(),
             parked: AtomicU32::new(0),
             uneven: AtomicBool::new(false),
             missing: AtomicBool::new(false),
@@ -63,13 +70,8 @@ impl RoundState {
 
     /// Makes the stand-in of a round that the program cannot have.
     #[cold]
-    pub(crate) fn refusing(
-        world: &Arc<World>,
-        rank: Rank,
-        lane: LaneNumber,
-        why: Error,
-    ) -> Arc<Self> {
-        let mut round = RoundState::new(world, rank, lane, Round(0));
+    pub(crate) fn refusing(sender: &S, lane: LaneNumber, why: Error) -> Arc<Self> {
+        let mut round = RoundOf::new(sender, lane, Round(0));
         let refuses = Some(Box::new(why));
         Arc::get_mut(&mut round).into_iter().for_each(|round| round.refuses = refuses.clone());
         round
@@ -86,6 +88,12 @@ impl RoundState {
         }
     }
 
+    /// Returns the windows of the round at one rank.
+    #[inline]
+    pub(crate) fn request(&self, target: Rank) -> WindowRequest {
+        WindowRequest { target, lane: self.lane, round: self.number }
+    }
+
     /// Makes a round without other references the round `number` of its lane.
     pub(crate) fn renew(&mut self, number: Round) {
         self.number = number;
@@ -98,17 +106,10 @@ impl RoundState {
         self.outcome = Outcome::default();
     }
 
-    /// Returns the state of its rank. Operations keep their round and not the world, as all ranks
-    /// would contend for the cache line of its reference count, and for the fields beside it.
-    #[inline]
-    pub(crate) fn state(&self) -> &RankState {
-        self.world.rank(self.rank)
-    }
-
     pub(crate) fn enter(self: &Arc<Self>) -> Arc<Self> {
         if let Err(error) = self.open.enter() {
             // The caller may hold a lock.
-            self.state().fail_soon(error);
+            self.sender.fail_soon(error);
         }
         Arc::clone(self)
     }
@@ -129,7 +130,7 @@ impl RoundState {
         let sent = &self.sent[target.index()];
         let to_target = sent.fetch_add(operations, Ordering::Relaxed).saturating_add(operations);
         // As long as no target has more than its share, the sum is within the limit.
-        let limit = u64::from(self.state().open_rounds.limit());
+        let limit = u64::from(self.sender.limit());
         let is_uneven = u64::from(to_target) * self.sent.len() as u64 > limit;
         if is_uneven || self.uneven.load(Ordering::Relaxed) {
             self.check_limit(limit).inspect_err(|_| {
@@ -166,12 +167,6 @@ impl RoundState {
     /// Returns `true` if its windows are declared. May miss a declaration by another thread.
     pub(crate) fn is_declared(&self) -> bool {
         self.declared.load(Ordering::Relaxed)
-    }
-
-    /// Fails the run with the panic of `code` of the program that was called for this rank.
-    #[cold]
-    pub(crate) fn fail_foreign(&self, code: &str, panic: &str) {
-        self.world.fail_with_reason(self.rank, &format!("{code} has panicked: {panic}"));
     }
 
     /// Returns `true` if the round is closed and all its operations are posted.

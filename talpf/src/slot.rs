@@ -160,7 +160,7 @@ const LOCAL: u32 = u32::MAX;
 
 /// A slot of this rank.
 pub(crate) struct Slot {
-    /// Number of the run, see [`World::run`](crate::world::World).
+    /// Number of the run, see [`Sender::run`](crate::sender::Sender::run).
     run: u64,
     /// Number of the collective call that registered the slot, the same at every rank.
     pub(crate) number: u32,

@@ -19,7 +19,7 @@ const LARGEST: [(&str, usize); 7] = [
     ("benches/src/", 20),
     ("ibverbs-sim/src/", 29),
     ("runtime/src/", 15),
-    ("talpf/src/", 19),
+    ("talpf/src/", 3),
     ("tampi-shim/src/", 14),
     ("traces/src/", 7),
 ];

@@ -133,21 +133,21 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
         lane: Lane,
         links: &[Link<'_, T>],
     ) -> Result<Self, Error> {
-        let (state, rank) = (context.state(), context.rank());
+        let (sender, rank) = (context.sender(), context.rank());
         context.at().check_same_rank(&lane.at)?;
         check_buffers(links)?;
         let (mut slots, mut descriptors) = (Vec::new(), Vec::new());
         for link in links {
             context.peer(link.peer.0)?;
             let [even, odd] = [&link.buffers[0], &link.buffers[1]].map(Region::array_id);
-            let slot = |array| state.slots.windowed(array, Arc::clone);
+            let slot = |array| sender.slots.windowed(array, Arc::clone);
             let (even, odd) = (slot(even)?, slot(odd)?);
             descriptors.push(LinkDescriptor::new(rank, link, [&even, &odd])?);
             slots.extend([even, odd]);
         }
         let guards = BufferGuards::new(slots);
         let number = lane.lane_number();
-        state.open_rounds.give(number, &guards)?;
+        sender.open_rounds.give(number, &guards)?;
         // From here on the drop of the channel gives the buffers back.
         let (round, ends, marker) = (Round(0), Vec::new(), PhantomData);
         let mut made = DoubleBufferedChannel { lane, round, ends, guards, marker };
@@ -235,7 +235,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
         if let Some(link) = self.ends.iter().position(|end| !end.put) {
             let (lane, round) = (self.lane.lane_number(), self.round);
             let error = Error::NotOnePut { lane, round, link, puts: 0 };
-            self.lane.at.world.fail(&[self.lane.at.rank], &error);
+            self.lane.at.sender().fail(&error);
             return Err(error);
         }
         self.round = Round(self.round.0 + 1);

@@ -15,99 +15,24 @@
 //! Deferred actions that run tasks (failures, credit that others wait for) follow after its
 //! release.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crossbeam_utils::CachePadded;
-use ibverbs_sim::RemoteAddress;
 use smallvec::SmallVec;
-use talpf_primitives::{AtomicU32, Mutex, Ordering};
+use talpf_primitives::Ordering;
 
+use super::batches::{Batch, BatchedPut, Batches};
 use super::chain::{PUTS, joined, post_chain};
 use super::issued::{Issued, refusal};
-use super::occupancy::Occupancy;
 use super::short_put::ShortPut;
 use super::{Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::Rank;
-use crate::round::RoundState;
+use crate::sender::{RoundState, Sender};
 use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
-use crate::world::RankState;
 
-/// Number of batches of a rank. An `OpenRound` that finds none free posts every put by itself.
-const BATCHES: usize = 16;
-/// Largest number of bytes in a batch.
-const BYTES: usize = 2048;
-
-/// The batches of one rank.
-pub(crate) struct Batches {
-    occupancy: Occupancy,
-    /// Changes when a task of the rank polls or waits. Puts of two epochs are not batched together:
-    /// a task that polls waits for an answer, which a batch would delay.
-    epoch: CachePadded<AtomicU32>,
-    each: [CachePadded<Mutex<Batch>>; BATCHES],
-}
-
-/// Short puts to one rank, all through windows or all without.
-struct Batch {
-    /// Round of the owner; `None` without an owner.
-    round: Option<Arc<RoundState>>,
-    target: Rank,
-    windowed: bool,
-    puts: Vec<BatchedPut>,
-    /// Bytes of all puts, one after another.
-    bytes: Vec<u8>,
-    /// `true` once the polling task has seen the batch unchanged.
-    seen: bool,
-}
-
-/// A put to the rank of its batch, without its bytes.
-pub(super) struct BatchedPut {
-    /// Slot of the elements `index..end`.
-    pub(super) slot: u32,
-    pub(super) index: u64,
-    pub(super) end: u64,
-    pub(super) remote: RemoteAddress,
-    /// Time of the call, as in its [`Transfer`].
-    pub(super) called_ns: Cell<u64>,
-    /// Range of its bytes among those of its batch.
-    pub(super) bytes: (u32, u32),
-}
-
-impl BatchedPut {
-    #[inline]
-    fn range(&self) -> Range<usize> {
-        self.bytes.0 as usize..self.bytes.1 as usize
-    }
-}
-
-impl Batches {
-    pub(crate) fn new() -> Self {
-        let empty = || Batch {
-            round: None,
-            target: Rank(0),
-            windowed: false,
-            puts: Vec::new(),
-            bytes: Vec::new(),
-            seen: false,
-        };
-        Batches {
-            occupancy: Occupancy::new(),
-            epoch: CachePadded::new(AtomicU32::new(0)),
-            each: std::array::from_fn(|_| CachePadded::new(Mutex::new(empty()))),
-        }
-    }
-
-    /// Gives a batch to an issuer of operations of `round`, if one is free.
-    #[cold]
-    pub(super) fn acquire(&self, round: &Arc<RoundState>) -> Option<usize> {
-        let number = self.occupancy.acquire(BATCHES)?;
-        self.each[number].lock().round = Some(Arc::clone(round));
-        Some(number)
-    }
-
+impl Batches<Arc<RoundState>> {
     /// Posts the puts of a batch and takes it back from its owner.
     #[cold]
     pub(super) fn release(&self, number: usize) {
@@ -151,9 +76,9 @@ impl Batches {
 
     /// Marks a batch as filled. Returns `true` if the polling task may not see that.
     #[cold]
-    fn is_unseen(&self, number: usize, batch: &Batch) -> bool {
+    fn is_unseen(&self, number: usize, batch: &Batch<Arc<RoundState>>) -> bool {
         self.occupancy.fill(number);
-        batch.round.as_ref().is_some_and(|round| round.world.rank(round.rank).poller.is_asleep())
+        batch.round.as_ref().is_some_and(|round| round.sender.own.poller.is_asleep())
     }
 
     /// Posts the puts of a batch.
@@ -162,22 +87,6 @@ impl Batches {
         let left = self.empty(number, &mut batch);
         drop(batch);
         settle(left);
-    }
-
-    /// Returns `true` if any batch is filled.
-    #[inline]
-    pub(crate) fn is_filled(&self) -> bool {
-        self.occupancy.filled() != 0
-    }
-
-    /// As `is_filled`, for a polling task that has announced its sleep.
-    pub(crate) fn is_filled_at_last(&self) -> bool {
-        self.occupancy.filled_at_last() != 0
-    }
-
-    #[inline]
-    pub(super) fn epoch(&self) -> u32 {
-        self.epoch.load(Ordering::Relaxed)
     }
 
     /// Posts the puts of all batches: a task of the rank polls or waits.
@@ -206,13 +115,8 @@ impl Batches {
         }
     }
 
-    fn filled_ones(&self) -> impl Iterator<Item = usize> {
-        let filled = self.occupancy.filled();
-        (0..BATCHES).filter(move |number| filled & 1 << number != 0)
-    }
-
     /// Posts the puts of a batch that the caller has locked.
-    fn empty(&self, number: usize, batch: &mut Batch) -> Option<Remainder> {
+    fn empty(&self, number: usize, batch: &mut Batch<Arc<RoundState>>) -> Option<Remainder> {
         if batch.puts.is_empty() {
             return None;
         }
@@ -224,46 +128,22 @@ impl Batches {
     }
 }
 
-impl Batch {
-    #[inline]
-    fn takes(&self, target: Rank, windowed: bool, bytes: &[u8]) -> bool {
-        let is_alike = self.target == target && self.windowed == windowed;
-        self.puts.is_empty() || is_alike && self.bytes.len() + bytes.len() <= BYTES
-    }
-
+impl Batch<Arc<RoundState>> {
     #[inline]
     fn is_full(&self) -> bool {
         self.puts.len() >= PUTS
     }
 
-    #[inline]
-    fn add_bytes(&mut self, bytes: &[u8]) -> (u32, u32) {
-        let first = self.bytes.len() as u32;
-        match <[u8; 8]>::try_from(bytes) {
-            // The most frequent length, without a call.
-            Ok(word) => self.bytes.extend_from_slice(&word),
-            Err(_) => self.bytes.extend_from_slice(bytes),
-        }
-        (first, self.bytes.len() as u32)
-    }
-
-    fn bytes_of(&self, put: &BatchedPut) -> &[u8] {
-        &self.bytes[put.range()]
-    }
-
     fn post(&self) -> Option<Remainder> {
         let round = self.round.as_ref()?;
         let chain = Chain { round, batch: self };
-        let world = &round.world;
         if let Err(error) = round.count(self.target, self.puts.len() as u32) {
             let (round, target) = (Arc::clone(round), self.target);
             let (retry, refused) = (Vec::new(), None);
             return Some(Remainder { round, target, retry, refused, over: Some(error) });
         }
         let rest = if self.windowed {
-            let has_landed = |source| world.has_landed(source, self.target);
-            let windows = &world.rank(self.target).windows;
-            windows.land_together(round.lane, round.number, &chain, &has_landed)
+            round.sender.peers.land_together(round.request(self.target), &chain)
         } else {
             chain.post_raw()
         };
@@ -285,11 +165,11 @@ fn settle(left: Option<Remainder>) {
     let Some(Remainder { round, target, retry, refused, over }) = left else {
         return;
     };
-    let origin = round.world.rank(round.rank);
+    let origin = &round.sender;
     retry.into_iter().for_each(|issued| origin.push_retry(issued));
-    round.world.notify(target);
+    origin.peers.notify(target);
     if let Some(error) = over {
-        round.world.fail(&[round.rank], &error);
+        origin.fail(&error);
     }
     if let Some(claim) = refused {
         // The puts have returned: the syncs of both ranks report the error.
@@ -310,7 +190,7 @@ struct Remainder {
 /// The puts of a batch as they are posted: plain writes, and a message that counts them.
 struct Chain<'a> {
     round: &'a Arc<RoundState>,
-    batch: &'a Batch,
+    batch: &'a Batch<Arc<RoundState>>,
 }
 
 impl Chain<'_> {
@@ -328,20 +208,20 @@ impl Chain<'_> {
 
     /// Posts all puts, which need no window.
     fn post_raw(&self) -> Rest {
-        let (world, target) = (&self.round.world, self.batch.target);
-        (0..self.len()).for_each(|index| world.note(self.round, target, self.claim(index)));
+        let (origin, target) = (&self.round.sender, self.batch.target);
+        (0..self.len()).for_each(|index| origin.note(self.round, target, self.claim(index)));
         let posted = self.post(0..self.len()) == Post::All;
         let retry = if posted { SmallVec::new() } else { (0..self.len()).collect() };
         Rest { retry, refused: None }
     }
 
-    fn trace(&self, origin: &RankState, puts: &[BatchedPut]) {
+    fn trace(&self, origin: &Sender, puts: &[BatchedPut]) {
         if !origin.tracer.is_traced() {
             return;
         }
         for put in puts {
             let mut transfer = self.transfer(put);
-            origin.trace_send(&mut transfer, Verb::Put);
+            origin.tracer.send(&mut transfer, Verb::Put);
             put.called_ns.set(transfer.called_ns);
         }
     }
@@ -359,14 +239,14 @@ impl Together for Chain<'_> {
     }
 
     fn post(&self, range: Range<usize>) -> Post {
-        let origin = self.round.state();
+        let origin = &self.round.sender;
         self.trace(origin, &self.batch.puts[range.clone()]);
         let count = range.len();
         if count == 1 {
             return self.put(range.start).post_now();
         }
         let puts = self.batch.puts[range].iter();
-        let longest = INLINE_BYTES.min(origin.endpoint.max_transfer);
+        let longest = INLINE_BYTES.min(origin.own.endpoint.max_transfer);
         let writes = joined(puts.map(|put| (put.remote, put.range())), longest);
         let requests = writes.map(|(remote, range)| (remote, &self.batch.bytes[range]));
         post_chain(self.round, self.batch.target, count, requests)

@@ -3,16 +3,18 @@
 
 use std::iter;
 use std::ops::Range;
-use std::sync::Arc;
 
-use ibverbs_sim::{Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest};
+use ibverbs_sim::{
+    Error as DeviceError, Operation as Request, Payload, PostError, RemoteAddress, SendFlags,
+    SendWorkRequest,
+};
 use smallvec::SmallVec;
 
-use super::short_put::posted;
 use crate::endpoint::{FEWEST_SENDS, NOBODY, SIGNAL_EVERY};
+use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::Rank;
-use crate::round::RoundState;
+use crate::sender::{RoundState, Sender};
 use crate::window::Post;
 
 /// Largest number of requests that are posted together: puts, and a message that counts them.
@@ -22,7 +24,7 @@ const _: () = assert!(CHAIN as u32 + 2 * SIGNAL_EVERY <= FEWEST_SENDS, "there is
 
 /// Posts `count` puts of `round` to `target`, [`PUTS`] at most: all or nothing.
 pub(super) fn post_chain<'a>(
-    round: &Arc<RoundState>,
+    round: &RoundState,
     target: Rank,
     count: usize,
     puts: impl Iterator<Item = (RemoteAddress, &'a [u8])>,
@@ -38,8 +40,21 @@ pub(super) fn post_chain<'a>(
     requests.extend(puts.map(|(remote, bytes)| silent(Request::Write { remote }, bytes)));
     let immediate = Immediate::new(Kind::Data, round.lane, round.number).to_bits();
     requests.push(silent(Request::SendWithImmediate { immediate }, &count));
-    let origin = round.state();
-    posted(origin, origin.endpoint.post_all(target, &mut requests))
+    let origin = &round.sender;
+    posted(origin, origin.own.endpoint.post_all(target, &mut requests))
+}
+
+/// Returns the outcome of requests that are posted as one.
+#[inline]
+pub(super) fn posted(origin: &Sender, result: Result<(), PostError>) -> Post {
+    match result.map_err(|error| error.reason) {
+        Ok(()) => Post::All,
+        Err(DeviceError::QueueFull { .. }) => Post::Nothing,
+        Err(reason) => {
+            origin.fail_soon(Error::Device(reason));
+            Post::All
+        }
+    }
 }
 
 /// The remote address of a write, and its range of bytes in a buffer.

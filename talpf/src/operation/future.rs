@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use talpf_primitives::Mutex;
+use talpf_runtime::PendingEvent;
 
+use super::pending::Done;
+use super::registration::Registered;
 use crate::error::Error;
 use crate::foreign;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 
 /// An operation under way.
 ///
@@ -87,9 +90,23 @@ impl<G> Operation<G> {
     }
 }
 
+impl<G: Send + 'static> Completer<G> {
+    /// Returns the action at the end of an operation, which keeps its memory and registration till
+    /// then.
+    pub(super) fn into_done(self, guard: Registered<G>, event: Option<PendingEvent>) -> Done {
+        Box::new(move |result: Result<(), Error>| {
+            let guard = guard.into_guard();
+            if let (Err(error), Some(event)) = (&result, event) {
+                event.fail(error.to_string());
+            }
+            self.complete(result.map(|()| guard));
+        })
+    }
+}
+
 impl<G> Completer<G> {
     /// Passes the guard or the error to the waiting side, or drops it if that is detached.
-    pub(super) fn complete(self, result: Result<G, Error>) {
+    fn complete(self, result: Result<G, Error>) {
         let mut state = self.0.lock();
         if matches!(*state, UnderWay::Detached) {
             drop(state);
@@ -100,7 +117,7 @@ impl<G> Completer<G> {
         if let UnderWay::Waiting(Some((waker, round))) = before
             && let Err(panic) = foreign::call("a waker", || waker.wake())
         {
-            round.fail_foreign("a waker", &panic);
+            round.sender.fail_foreign("a waker", &panic);
         }
     }
 }
@@ -125,9 +142,9 @@ impl<G> Future for Operation<G> {
 impl<G> Awaited<G> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<G, Error>> {
         let Awaited { shared, round } = self;
-        round.world.rank(round.rank).batches.post_all();
+        round.sender.batches.post_all();
         let ended = || matches!(*shared.lock(), UnderWay::Ended(_)).then_some(());
-        round.world.rank(round.rank).poll_while_spare(&round.world, ended);
+        round.sender.own.poll_while_spare(ended);
         // Wakers may be code of the program, which runs under no lock: neither clones nor drops.
         let waits = Some((cx.waker().clone(), Arc::clone(round)));
         let mut state = shared.lock();

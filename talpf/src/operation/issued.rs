@@ -16,8 +16,7 @@ use crate::endpoint::{NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::{LaneNumber, Rank, Round};
-use crate::processes::WindowRequest;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
 /// The local side of an operation.
@@ -70,9 +69,8 @@ impl Issued {
     /// retried.
     pub(crate) fn attempt(mut self) -> Option<Self> {
         let round = Arc::clone(&self.round);
-        let (world, target) = (&round.world, self.at.target);
-        let origin = world.rank(round.rank);
-        if let Some(error) = origin.failure() {
+        let (origin, target) = (&round.sender, self.at.target);
+        if let Some(error) = origin.error() {
             if self.is_under_way() {
                 return Some(self);
             }
@@ -81,15 +79,14 @@ impl Issued {
         }
         if !self.windowed {
             let post = self.post_requests();
-            world.notify(target);
-            origin.progress_if_rung(world);
+            origin.peers.notify(target);
+            origin.own.progress_if_rung();
             return (post != Post::All).then_some(self);
         }
-        let (request, claim) =
-            (WindowRequest { target, lane: round.lane, round: round.number }, self.claim);
-        let again = match world.land(request, claim, false, self) {
+        let claim = self.claim;
+        let again = match origin.peers.land(round.request(target), claim, false, self) {
             Outcome::Posted(_) => {
-                world.notify(target);
+                origin.peers.notify(target);
                 None
             }
             Outcome::Parked => None,
@@ -99,12 +96,12 @@ impl Issued {
                 None
             }
         };
-        origin.progress_if_rung(world);
+        origin.own.progress_if_rung();
         again
     }
 
     /// Returns the target, and the lane and round of the operation.
-    pub(super) fn destination(&self) -> (Rank, LaneNumber, Round) {
+    pub(crate) fn destination(&self) -> (Rank, LaneNumber, Round) {
         (self.at.target, self.round.lane, self.round.number)
     }
 
@@ -130,7 +127,7 @@ impl Issued {
         self.windowed
             && self.posted == 0
             && self.inline().is_some()
-            && self.round.world.remote_processes(self.at.target).is_none()
+            && self.round.sender.peers.local(self.at.target).is_some()
     }
 
     pub(super) fn is_posted(&self) -> bool {
@@ -144,7 +141,7 @@ impl Issued {
     }
 
     pub(super) fn trace_send(&mut self) {
-        self.round.state().trace_send(&mut self.at, self.verb);
+        self.round.sender.tracer.send(&mut self.at, self.verb);
     }
 
     /// Fails the operation, which no window covers, and the run with it.
@@ -152,7 +149,7 @@ impl Issued {
         let error = refusal(&self.claim, &self.round, self.at.target);
         if self.is_under_way() {
             let round = Arc::clone(&self.round);
-            round.world.rank(round.rank).push_retry(self);
+            round.sender.push_retry(self);
         } else {
             self.fail(error);
         }
@@ -160,9 +157,9 @@ impl Issued {
 
     /// Returns `true` while the device may work on a part of the operation.
     fn is_under_way(&self) -> bool {
-        let origin = self.round.world.rank(self.round.rank);
+        let origin = &self.round.sender;
         let is_begun = self.posted > 0 || matches!(self.memory, Memory::Posted);
-        is_begun && !origin.endpoint.is_drained(self.at.target)
+        is_begun && !origin.own.endpoint.is_drained(self.at.target)
     }
 
     pub(super) fn set_done(&mut self, done: Done) {
@@ -180,22 +177,22 @@ impl Issued {
     /// Takes back the action of the completion of its last request.
     fn take_back(&mut self) {
         if let Some(wr_id) = self.wr_id.take() {
-            let pending = &self.round.world.rank(self.round.rank).pending;
+            let pending = &self.round.sender.pending;
             self.done = self.done.take().or_else(|| pending.take(wr_id));
         }
     }
 
     fn immediate(&self) -> u32 {
-        let granted = self.windowed && self.round.world.remote_processes(self.at.target).is_some();
+        let granted = self.windowed && self.round.sender.peers.remote(self.at.target).is_some();
         let kind = if granted { Announced::Granted } else { Announced::Data };
         Immediate::new(kind, self.round.lane, self.round.number).to_bits()
     }
 
     fn post_requests(&mut self) -> Post {
         let round = Arc::clone(&self.round);
-        let origin = round.world.rank(round.rank);
-        let (endpoint, target) = (&origin.endpoint, self.at.target);
-        origin.trace_send(&mut self.at, self.verb);
+        let origin = &round.sender;
+        let (endpoint, target) = (&origin.own.endpoint, self.at.target);
+        origin.tracer.send(&mut self.at, self.verb);
         let result = match &self.memory {
             Memory::Inline(bytes) => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
@@ -209,7 +206,7 @@ impl Issued {
                     (None, None) => NOBODY,
                 };
                 self.wr_id = Some(wr_id);
-                origin.trace_outstanding();
+                origin.tracer.outstanding(|| origin.outstanding());
                 let requests = self.requests(wr_id, endpoint.max_sge, endpoint.max_transfer);
                 let rest = &requests[self.posted.min(requests.len())..];
                 endpoint.post(target, rest).map_err(|error| (error.index, error.reason))
@@ -295,7 +292,7 @@ impl Issued {
         let is_last = std::mem::take(&mut self.awaited) && self.round.leave();
         if std::mem::take(&mut self.parked) && self.round.unpark() || is_last {
             // The caller may hold a lock.
-            self.round.state().ring_doorbell();
+            self.round.sender.own.ring_doorbell();
         }
     }
 }
@@ -323,13 +320,14 @@ fn next_request(
 /// of a missing window, which fails the run at both ranks (R7).
 #[cold]
 pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error {
-    if let Some(error) = round.world.rank(round.rank).failure() {
+    let RoundState { sender, rank, lane, number, .. } = round;
+    if let Some(error) = sender.error() {
         return error;
     }
-    let is_ahead = round.world.check_ahead(target, round.rank, round.lane, round.number);
-    let outside = || Error::outside_window(claim, target, round.lane, round.number);
+    let is_ahead = sender.peers.check_ahead(target, *rank, *lane, *number);
+    let outside = || Error::outside_window(claim, target, *lane, *number);
     let error = is_ahead.err().unwrap_or_else(outside);
-    round.world.fail(&[round.rank, target], &error);
+    sender.run_failure.fail(&[*rank, target], &error);
     error
 }
 

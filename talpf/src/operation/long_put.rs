@@ -10,15 +10,14 @@ use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
 
+use super::chain::posted;
 use super::guards::Entries;
 use super::issued::{Issued, Memory, refusal};
-use super::open_round::{OpenRound, when_done};
+use super::open_round::OpenRound;
 use super::registration::Registered;
-use super::short_put::posted;
 use super::{Operation, Transfer, Verb};
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::processes::WindowRequest;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
 /// Bytes of a put for each poll of its window. A poll takes about a tenth of a microsecond, and so
@@ -44,10 +43,10 @@ struct LongPut<'a, G> {
 impl OpenRound {
     /// Returns `true` if a put is one request to a rank of this process.
     pub(super) fn is_one_request(&self, at: &Transfer, memory: &[ScatterGather]) -> bool {
-        let endpoint = &self.state.state().endpoint;
+        let endpoint = &self.state.sender.own.endpoint;
         memory.len() <= endpoint.max_sge
             && at.bytes <= endpoint.max_transfer as u64
-            && self.state.world.remote_processes(at.target).is_none()
+            && self.state.sender.peers.local(at.target).is_some()
     }
 
     /// Issues a put of `memory`, which is one request.
@@ -59,19 +58,19 @@ impl OpenRound {
         windowed: bool,
         memory: Entries,
     ) -> Operation<G> {
-        let (round, origin) = (&self.state, self.state.state());
-        if let Some(error) = origin.failure() {
+        let (round, origin) = (&self.state, &self.state.sender);
+        if let Some(error) = origin.error() {
             return Operation::failed(error);
         }
-        let (world, target) = (&round.world, at.target);
+        let target = at.target;
         let mut parked = None;
         // A put that is passed to the window table twice would be noted twice.
-        let patient = at.bytes >= BYTES_A_POLL && !world.config.check_conflicts;
+        let patient = at.bytes >= BYTES_A_POLL && !origin.checks_conflicts;
         let to = Some(&mut parked);
         let put = LongPut { round, at, claim, windowed, patient, guard, memory, parked: to };
         let operation = match put.land() {
             Outcome::Posted(put) => {
-                world.notify(target);
+                origin.peers.notify(target);
                 Some(put.returned())
             }
             Outcome::Retry(put) => {
@@ -81,7 +80,7 @@ impl OpenRound {
             }
             Outcome::Parked | Outcome::Refused(_) => None,
         };
-        origin.progress_if_rung(world);
+        origin.own.progress_if_rung();
         operation.or(parked).unwrap_or_else(|| Operation::failed(refusal(&claim, round, target)))
     }
 }
@@ -90,18 +89,17 @@ impl<G: Send + 'static> LongPut<'_, G> {
     /// Passes the put to the windows of its target, or posts it if the slot has none.
     fn land(mut self) -> Outcome<Self> {
         let round = self.round;
-        let RoundState { world, lane, number, .. } = &**round;
+        let peers = &round.sender.peers;
         if self.windowed {
-            let request = WindowRequest { target: self.at.target, lane: *lane, round: *number };
-            let windows = &world.rank(request.target).windows;
-            let opened = windows.opened();
-            return match world.land(request, self.claim, false, self) {
+            let request = round.request(self.at.target);
+            let opened = peers.opened(request.target);
+            return match peers.land(request, self.claim, false, self) {
                 Outcome::Retry(mut put) if put.patient => {
                     put.patient = false;
                     let polls = (put.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
-                    let opens = || (windows.opened() != opened).then_some(());
-                    round.state().poll_at_most(polls, world, opens);
-                    world.land(request, put.claim, false, put)
+                    let opens = || (peers.opened(request.target) != opened).then_some(());
+                    round.sender.own.poll_at_most(polls, opens);
+                    peers.land(request, put.claim, false, put)
                 }
                 outcome => outcome,
             };
@@ -114,8 +112,8 @@ impl<G: Send + 'static> LongPut<'_, G> {
 
     /// Returns the operation of a posted put, with its guard if the device has carried it out.
     fn returned(self) -> Operation<G> {
-        let origin = self.round.state();
-        if origin.endpoint.is_drained(self.at.target) {
+        let origin = &self.round.sender;
+        if origin.own.endpoint.is_drained(self.at.target) {
             return Operation::returned(self.guard.into_guard());
         }
         // Another thread works on the queue pair, or a request before this one waits.
@@ -131,7 +129,7 @@ impl<G: Send + 'static> LongPut<'_, G> {
     fn into_issued(self, memory: impl FnOnce(Entries) -> Memory) -> (Issued, Operation<G>) {
         let LongPut { round, at, claim, windowed, guard, .. } = self;
         let (operation, completer) = Operation::under_way(round);
-        let done = Some(when_done(guard, None, completer));
+        let done = Some(completer.into_done(guard, None));
         let memory = memory(self.memory);
         (Issued::new(round, at, claim, windowed, Verb::Put, memory, done), operation)
     }
@@ -139,14 +137,14 @@ impl<G: Send + 'static> LongPut<'_, G> {
 
 impl<G: Send + 'static> Landing for LongPut<'_, G> {
     fn post(&mut self) -> Post {
-        let origin = self.round.state();
+        let origin = &self.round.sender;
         let RoundState { lane, number, .. } = &**self.round;
-        origin.trace_send(&mut self.at, Verb::Put);
-        origin.trace_outstanding();
+        origin.tracer.send(&mut self.at, Verb::Put);
+        origin.tracer.outstanding(|| origin.outstanding());
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
         let request = Request::WriteWithImmediate { remote: self.at.remote, immediate };
         let payload = Payload::Gather(&self.memory);
-        posted(origin, origin.endpoint.post_silent(self.at.target, request, payload))
+        posted(origin, origin.own.endpoint.post_silent(self.at.target, request, payload))
     }
 
     fn is_patient(&self) -> bool {

@@ -17,6 +17,7 @@
 //! A get or an atomic ends with an empty write that carries the immediate.
 
 mod batch;
+mod batches;
 mod chain;
 mod future;
 mod guards;
@@ -26,6 +27,7 @@ mod occupancy;
 mod open_round;
 mod pending;
 mod registration;
+mod retry;
 mod retry_queue;
 mod short_put;
 mod transfer;
@@ -34,7 +36,7 @@ pub use self::future::Operation;
 pub use self::guards::{Destination, Source};
 pub use self::open_round::OpenRound;
 
-pub(crate) use self::batch::Batches;
+pub(crate) use self::batches::Batches;
 pub(crate) use self::issued::Issued;
 pub(crate) use self::open_round::Spawned;
 pub(crate) use self::pending::{Done, Pending};

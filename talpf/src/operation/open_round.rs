@@ -7,16 +7,15 @@ use bytemuck::Pod;
 use ibverbs_sim::{Access, RemoteAddress};
 use talpf_runtime::PendingEvent;
 
-use super::future::Completer;
+use super::batches::{NO_BATCH, NO_RANK};
 use super::guards::{ByteLayout, Destination, Entries, Source};
 use super::issued::{Issued, Memory};
 use super::registration::Registered;
-use super::short_put::{NO_BATCH, NO_RANK};
 use super::{Done, Operation, Transfer, Verb};
 use crate::endpoint::{INLINE_BYTES, MOST_SENDS};
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
-use crate::round::RoundState;
+use crate::sender::RoundState;
 use crate::slot::RemoteRegion;
 use crate::window::{Claim, Kind};
 
@@ -128,7 +127,7 @@ impl OpenRound {
             return self.refuse(error);
         }
         let source = self.state.rank;
-        let called_ns = self.state.world.rank(source).trace_clock();
+        let called_ns = self.state.sender.tracer.clock();
         let at = Transfer { target, remote, bytes: layout.bytes() as u64, called_ns };
         let (slot, kind, raw) = (u32::MAX, Kind::Write, false);
         let claim = Claim { source, slot, index: 0, end: 0, kind, raw };
@@ -266,15 +265,28 @@ impl OpenRound {
         memory: Entries,
     ) -> Operation<G> {
         let (operation, completer) = Operation::under_way(&self.state);
-        let done = when_done(guard, event, completer);
-        let origin = self.state.world.rank(self.state.rank);
-        let done = Some(origin.trace_get(&self.state, &at, verb, done));
+        let origin = &self.state.sender;
+        let done = self.traced(&at, verb, completer.into_done(guard, event));
         let memory = Memory::Entries(memory);
-        let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, done);
+        let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, Some(done));
         if let Some(issued) = issued.attempt() {
             origin.push_retry(issued);
         }
         operation
+    }
+
+    /// Returns the action at the end of an operation, which records the end of a get.
+    fn traced(&self, at: &Transfer, verb: Verb, done: Done) -> Done {
+        let Some(message) = self.state.sender.tracer.begin_get(at, verb) else {
+            return done;
+        };
+        let (target, round) = (at.target, Arc::clone(&self.state));
+        Box::new(move |result| {
+            if result.is_ok() {
+                round.sender.tracer.end_get(target, message, round.lane, round.number);
+            }
+            done(result);
+        })
     }
 
     #[inline]
@@ -285,7 +297,7 @@ impl OpenRound {
         kind: Kind,
     ) -> Result<(Transfer, Claim, bool), Error> {
         let RemoteRegion { slot, rank: target, index, .. } = *remote;
-        let (address, mut windowed) = slot.remote(self.state.world.run, target, index, len)?;
+        let (address, mut windowed) = slot.remote(self.state.sender.run, target, index, len)?;
         self.state.count(target, 1)?;
         let source = self.state.rank;
         let (slot_number, end) = (slot.number, index + len);
@@ -293,9 +305,9 @@ impl OpenRound {
         if !windowed && self.is_to_be_noted_by(target) {
             (windowed, claim.raw) = (true, true);
         } else if !windowed {
-            self.state.world.note(&self.state, target, claim);
+            self.state.sender.note(&self.state, target, claim);
         }
-        let called_ns = self.state.world.rank(source).trace_clock();
+        let called_ns = self.state.sender.tracer.clock();
         let bytes = len * slot.element_bytes;
         Ok((Transfer { target, remote: address, bytes, called_ns }, claim, windowed))
     }
@@ -303,13 +315,13 @@ impl OpenRound {
     /// Returns `true` if a remote rank has to grant the operation though it needs no window: the
     /// target notes it, to find conflicts.
     fn is_to_be_noted_by(&self, target: Rank) -> bool {
-        let world = &self.state.world;
-        world.config.check_conflicts && world.remote_processes(target).is_some()
+        let origin = &self.state.sender;
+        origin.checks_conflicts && origin.peers.remote(target).is_some()
     }
 
     #[inline]
     pub(super) fn longest_copied(&self) -> usize {
-        let endpoint = &self.state.world.rank(self.state.rank).endpoint;
+        let endpoint = &self.state.sender.own.endpoint;
         INLINE_BYTES.min(endpoint.max_transfer)
     }
 
@@ -320,11 +332,10 @@ impl OpenRound {
         layout: &ByteLayout,
         access: Access,
     ) -> Result<(Registered<G>, Entries), Error> {
-        let rank = self.state.world.rank(self.state.rank);
-        let (guard, key) =
-            Registered::new(&rank.slots, &rank.endpoint.domain, guard, layout, access)?;
-        let entries = layout.entries(key, rank.endpoint.max_transfer);
-        let requests = entries.len().div_ceil(rank.endpoint.max_sge) as u64 + 1;
+        let (slots, endpoint) = (&self.state.sender.slots, &self.state.sender.own.endpoint);
+        let (guard, key) = Registered::new(slots, &endpoint.domain, guard, layout, access)?;
+        let entries = layout.entries(key, endpoint.max_transfer);
+        let requests = entries.len().div_ceil(endpoint.max_sge) as u64 + 1;
         let limit = u64::from(MOST_SENDS);
         if requests > limit {
             let what = "number of requests that an operation is cut into";
@@ -338,25 +349,9 @@ impl OpenRound {
     pub(super) fn refuse<G>(&self, error: Error) -> Operation<G> {
         // Outside a task only the rank fails.
         let _ = talpf_runtime::fail_current_task(error.to_string());
-        self.state.world.fail(&[self.state.rank], &error);
+        self.state.sender.fail(&error);
         Operation::failed(error)
     }
-}
-
-/// Returns the action at the end of an operation, which keeps its memory and registration till
-/// then.
-pub(super) fn when_done<G: Send + 'static>(
-    guard: Registered<G>,
-    event: Option<PendingEvent>,
-    completer: Completer<G>,
-) -> Done {
-    Box::new(move |result: Result<(), Error>| {
-        let guard = guard.into_guard();
-        if let (Err(error), Some(event)) = (&result, event) {
-            event.fail(error.to_string());
-        }
-        completer.complete(result.map(|()| guard));
-    })
 }
 
 impl Clone for OpenRound {
@@ -367,16 +362,15 @@ impl Clone for OpenRound {
 
 impl Drop for OpenRound {
     fn drop(&mut self) {
-        let RoundState { world, rank, .. } = &*self.state;
-        let origin = world.rank(*rank);
+        let origin = &self.state.sender;
         let batch = *self.batch.get_mut();
         if batch != NO_BATCH {
             origin.batches.release(batch);
         }
         if self.state.leave() {
-            origin.progress(world);
+            origin.own.progress();
         } else {
-            origin.progress_if_rung(world);
+            origin.own.progress_if_rung();
         }
     }
 }

@@ -5,22 +5,21 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ibverbs_sim::{Error as DeviceError, Operation as Request, PostError};
+use ibverbs_sim::Operation as Request;
 use smallvec::SmallVec;
 
-use super::batch::BatchedPut;
+use super::batches::{BatchedPut, NO_BATCH};
+use super::chain::posted;
 use super::issued::{Issued, Memory, refusal};
-use super::open_round::{OpenRound, when_done};
+use super::open_round::OpenRound;
 use super::registration::Registered;
 use super::{Operation, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::processes::WindowRequest;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 use crate::slot::RemoteRegion;
 use crate::window::{Claim, Kind, Landing, Outcome, Parked, Post};
-use crate::world::RankState;
 
 /// A put of bytes that its caller lends.
 pub(super) struct ShortPut<'a> {
@@ -36,34 +35,17 @@ impl ShortPut<'_> {
     pub(super) fn post_now(&mut self) -> Post {
         let Transfer { target, remote, .. } = self.at;
         let RoundState { lane, number, .. } = &**self.round;
-        let origin = self.round.world.rank(self.round.rank);
-        origin.trace_send(&mut self.at, Verb::Put);
+        let origin = &self.round.sender;
+        origin.tracer.send(&mut self.at, Verb::Put);
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
         let request = Request::WriteWithImmediate { remote, immediate };
-        posted(origin, origin.endpoint.post_inline(target, request, self.bytes))
-    }
-
-    pub(super) fn origin(&self) -> &RankState {
-        self.round.world.rank(self.round.rank)
+        posted(origin, origin.own.endpoint.post_inline(target, request, self.bytes))
     }
 
     /// Returns an operation that owns a copy of the bytes.
     pub(super) fn to_issued(&self, windowed: bool) -> Issued {
         let memory = Memory::Inline(SmallVec::from_slice(self.bytes));
         Issued::new(self.round, self.at, self.claim, windowed, Verb::Put, memory, None)
-    }
-}
-
-/// Returns the outcome of requests that are posted as one.
-#[inline]
-pub(super) fn posted(origin: &RankState, result: Result<(), PostError>) -> Post {
-    match result.map_err(|error| error.reason) {
-        Ok(()) => Post::All,
-        Err(DeviceError::QueueFull { .. }) => Post::Nothing,
-        Err(reason) => {
-            origin.fail_soon(Error::Device(reason));
-            Post::All
-        }
     }
 }
 
@@ -78,32 +60,26 @@ impl Landing for ShortPut<'_> {
     }
 }
 
-/// The value of `last` without a rank.
-pub(super) const NO_RANK: u32 = u32::MAX;
-/// The value of `batch` without a batch.
-pub(super) const NO_BATCH: usize = usize::MAX;
-
 impl OpenRound {
     /// Adds a put that follows another one to the same rank to a batch. Returns `false`, without
     /// any effect, if it has to be posted by itself.
     pub(super) fn add_to_batch<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
         let RemoteRegion { slot, rank: target, index, .. } = *to;
-        let origin = self.state.world.rank(self.state.rank);
-        let fits = bytes.len() <= INLINE_BYTES.min(origin.endpoint.max_transfer);
+        let origin = &self.state.sender;
+        let fits = bytes.len() <= INLINE_BYTES.min(origin.own.endpoint.max_transfer);
         let follows = self.epoch.load(Ordering::Relaxed) == origin.batches.epoch();
         // Operations to be retried slow their issuer down, which batched puts would not.
-        let is_here = self.state.world.remote_processes(target).is_none();
+        let is_here = origin.peers.local(target).is_some();
         if !fits || !follows || !is_here || origin.has_failed() || origin.has_retries() {
             return false;
         }
         let Some(batch) = self.batch() else {
             return false;
         };
-        let run = self.state.world.run;
-        let Ok((remote, windowed)) = slot.remote(run, target, index, len) else {
+        let Ok((remote, windowed)) = slot.remote(origin.run, target, index, len) else {
             return false;
         };
-        let called_ns = Cell::new(origin.trace_clock());
+        let called_ns = Cell::new(origin.tracer.clock());
         let (slot, end) = (slot.number, index + len);
         let put = |bytes| BatchedPut { slot, index, end, remote, called_ns, bytes };
         origin.batches.add(batch, target, windowed, bytes, put);
@@ -138,21 +114,20 @@ impl OpenRound {
         windowed: bool,
     ) -> Result<Option<Issued>, Error> {
         let round = &self.state;
-        let world = &round.world;
-        let mut put = ShortPut { round, at, claim, bytes };
-        if let Some(error) = put.origin().failure() {
+        let (origin, peers) = (&round.sender, &round.sender.peers);
+        if let Some(error) = origin.error() {
             return Err(error);
         }
+        let mut put = ShortPut { round, at, claim, bytes };
         self.flush_batch(at.target.0);
         if !windowed {
             let post = put.post_now();
-            world.notify(at.target);
+            peers.notify(at.target);
             return Ok((post != Post::All).then(|| put.to_issued(false)));
         }
-        let request = WindowRequest { target: at.target, lane: round.lane, round: round.number };
-        match world.land(request, claim, true, put) {
+        match peers.land(round.request(at.target), claim, true, put) {
             Outcome::Posted(_) => {
-                world.notify(at.target);
+                peers.notify(at.target);
                 Ok(None)
             }
             Outcome::Parked => Ok(None),
@@ -172,8 +147,8 @@ impl OpenRound {
             Ok(None) => Operation::returned(guard),
             Ok(Some(mut issued)) => {
                 let (operation, completer) = Operation::under_way(&self.state);
-                issued.set_done(when_done(Registered::unused(guard), None, completer));
-                self.state.world.rank(self.state.rank).push_retry(issued);
+                issued.set_done(completer.into_done(Registered::unused(guard), None));
+                self.state.sender.push_retry(issued);
                 operation
             }
             Err(error) => Operation::failed(error),
@@ -184,7 +159,7 @@ impl OpenRound {
     /// put.
     #[inline]
     pub(super) fn flush_batch(&self, target: u32) {
-        let batches = &self.state.state().batches;
+        let batches = &self.state.sender.batches;
         self.last.store(target, Ordering::Relaxed);
         self.epoch.store(batches.epoch(), Ordering::Relaxed);
         let batch = self.batch.load(Ordering::Relaxed);
@@ -204,7 +179,7 @@ impl OpenRound {
 
     #[cold]
     fn acquire_batch(&self) -> Option<usize> {
-        let batches = &self.state.world.rank(self.state.rank).batches;
+        let batches = &self.state.sender.batches;
         let own = batches.acquire(&self.state)?;
         let set =
             |own| self.batch.compare_exchange(NO_BATCH, own, Ordering::Relaxed, Ordering::Relaxed);

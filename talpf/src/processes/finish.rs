@@ -9,10 +9,10 @@
 
 use std::time::Duration;
 
-use super::{ControlMessage, Processes};
+use super::control_message::ControlMessage;
+use super::{Processes, RemotePeer};
 use crate::error::Error;
-use crate::numbers::Rank;
-use crate::world::RankState;
+use crate::sync::Receiver;
 
 /// Longest wait for the other ranks after a failure, and for unsent packets.
 const LINGER: Duration = Duration::from_secs(5);
@@ -22,26 +22,26 @@ impl Processes {
     /// Sends that this rank has finished, and waits until all have.
     ///
     /// **Errors**: the run has failed meanwhile.
-    pub(crate) async fn finish(&self, state: &RankState) -> Result<(), Error> {
-        while state.failure().is_none() && !state.has_all_answers() {
-            state.group.wait_for(POLL_PERIOD).await;
+    pub(crate) async fn finish(&self, receiver: &Receiver) -> Result<(), Error> {
+        while receiver.sender.error().is_none() && !receiver.has_all_answers() {
+            receiver.sender.group.wait_for(POLL_PERIOD).await;
         }
         self.send_to_all(ControlMessage::Finished);
         let mut deadline_ns = None;
         loop {
-            let failure = state.failure();
+            let failure = receiver.sender.error();
             // A rank that is lost and has not finished fails the run, once its messages were read.
-            let is_lost = |rank: Rank| failure.is_some() && self.device.is_lost(rank.0);
-            let all_finished =
-                self.others().all(|(rank, _)| self.is_finished(rank) || is_lost(rank));
-            let now_ns = state.group.clock().now_ns();
+            let is_over =
+                |peer: &RemotePeer| peer.is_finished() || failure.is_some() && peer.is_lost();
+            let all_finished = self.peers.remotes().all(is_over);
+            let now_ns = receiver.sender.group.clock().now_ns();
             let is_late = (all_finished || failure.is_some())
                 && now_ns > *deadline_ns.get_or_insert(now_ns + LINGER.as_nanos() as u64);
             if is_late || (all_finished && !self.device.has_unsent()) {
                 return failure.map_or(Ok(()), Err);
             }
             self.join_termination();
-            state.group.wait_for(POLL_PERIOD).await;
+            receiver.sender.group.wait_for(POLL_PERIOD).await;
         }
     }
 }

@@ -20,7 +20,7 @@ impl Processes {
     /// **Completion**: the queue pairs of all ranks are connected.
     pub(crate) async fn handshake(&self, world: &World) -> Result<(), Error> {
         let here = self.here;
-        let endpoint = &world.rank(here).endpoint;
+        let endpoint = &world.rank(here).own().endpoint;
         let credits = world.config.credits as u32;
         let settings = [
             ("version", VERSION),

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use talpf_primitives::Mutex;
 
-use super::{ControlMessage, Processes};
+use super::Processes;
+use super::control_message::ControlMessage;
 use crate::numbers::Rank;
 
 /// For each process, packets sent to it and taken from it, without the reports of this file.
@@ -109,7 +110,7 @@ impl Processes {
             let received = state.received[rank as usize];
             (self.wire.sent(rank) - state.sent, self.wire.taken(rank) - received)
         };
-        (0..self.peers.len() as u32).map(count).collect()
+        (0..self.peers.len()).map(count).collect()
     }
 }
 

@@ -11,21 +11,13 @@ use super::active_sync::{ActiveSync, Stage};
 use super::deferred::Deferred;
 use super::dissemination::Steps;
 use super::engine::State;
-use super::stages::expected_from;
+use super::lane_state::expected_from;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank};
-use crate::world::{RankState, World};
+use crate::sender::Sender;
 
-/// Remote ranks that have finished.
+/// Remote ranks that had finished when a pass began to take in what has arrived.
 pub(super) type Finished = SmallVec<[Rank; 4]>;
-
-impl World {
-    /// Returns the remote ranks that have finished, for a pass that then takes in what has arrived.
-    #[inline]
-    pub(super) fn finished(&self) -> Finished {
-        self.processes().into_iter().flat_map(|processes| processes.finished()).collect()
-    }
-}
 
 impl State {
     /// Fails the run if the first sync of a lane waits for a rank that has finished.
@@ -33,22 +25,20 @@ impl State {
     pub(super) fn fail_abandoned(
         &mut self,
         finished: &Finished,
-        rank: &RankState,
-        world: &World,
+        sender: &Sender,
         out: &mut Deferred,
     ) {
         // If arrivals are left, a later pass checks.
-        if !finished.is_empty() && !rank.has_failed() && rank.endpoint.arrived.is_empty() {
-            out.failures
-                .extend(self.abandoned(finished, rank, world).map(|e| (vec![rank.rank], e)));
+        if !finished.is_empty() && !sender.has_failed() && sender.own.endpoint.arrived.is_empty() {
+            out.failures.extend(self.abandoned(finished, sender).map(|e| (vec![sender.rank()], e)));
         }
     }
 
     #[cold]
-    fn abandoned(&mut self, finished: &Finished, rank: &RankState, world: &World) -> Option<Error> {
+    fn abandoned(&mut self, finished: &Finished, sender: &Sender) -> Option<Error> {
         // In this order: a granted operation is not parked any more, but has not landed.
-        let is_parked = !rank.windows.parked().is_empty();
-        let lands = |source: Rank| is_parked || !world.has_landed(source, rank.rank);
+        let is_parked = !sender.own.windows.parked().is_empty();
+        let lands = |source: Rank| is_parked || !sender.peers.has_landed(source, sender.rank());
         let (ranks, plan) = (self.ranks, self.plan);
         let none_comes =
             || finished.len() + 1 == ranks as usize && !(0..ranks).map(Rank).any(lands);

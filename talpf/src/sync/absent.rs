@@ -7,38 +7,28 @@ use std::sync::Arc;
 
 use super::active_sync::Stage;
 use super::engine::State;
+use super::receiver::Receiver;
 use crate::numbers::{LaneNumber, Rank, Round};
-use crate::round::RoundState;
-use crate::world::RankState;
+use crate::sender::RoundState;
 
-impl RankState {
+impl Receiver {
     /// Returns, for each lane, the ranks whose counts this rank waits for and that have not ended
     /// the round with a sync, as far as this process knows.
     #[cold]
     pub(super) fn absent(&self) -> Vec<Vec<Rank>> {
         // One lock at a time: another rank may report, too.
-        let exchanges: Vec<_> = self.engine.with_state(|state| {
+        let exchanges: Vec<_> = self.with_state(|state| {
             let lanes = (0..state.lanes.len()).map(|lane| LaneNumber(lane as u8));
             lanes.map(|lane| state.unheard_of(lane)).collect()
         });
         let absent = |(round, unheard_of): (Arc<RoundState>, Vec<Rank>)| {
             let is_absent = |rank: &Rank| {
-                let world = &round.world;
-                world.remote_processes(*rank).is_some()
-                    || !world.rank(*rank).has_ended(round.lane, round.number)
+                let peer = self.sender.peers.local(*rank);
+                peer.is_none_or(|peer| !peer.has_ended(round.lane, round.number))
             };
             unheard_of.into_iter().filter(is_absent).collect()
         };
         exchanges.into_iter().map(|of| of.map(absent).unwrap_or_default()).collect()
-    }
-
-    /// Returns `true` if this rank has ended a round with a sync.
-    fn has_ended(&self, lane: LaneNumber, round: Round) -> bool {
-        self.engine.with_state(|state| {
-            let lane = state.lane(lane);
-            let mut rounds = lane.syncs.iter().map(|sync| sync.round.number);
-            lane.arrivals.first() > round || rounds.any(|number| number == round)
-        })
     }
 }
 
@@ -59,5 +49,12 @@ impl State {
         };
         let unheard_of = (0..ranks).map(Rank).filter(|source| !is_heard_of(*source)).collect();
         Some((round, unheard_of))
+    }
+
+    /// Returns `true` if the rank has ended a round with a sync.
+    pub(super) fn has_ended(&mut self, lane: LaneNumber, round: Round) -> bool {
+        let lane = self.lane(lane);
+        let mut rounds = lane.syncs.iter().map(|sync| sync.round.number);
+        lane.arrivals.first() > round || rounds.any(|number| number == round)
     }
 }

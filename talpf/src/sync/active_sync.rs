@@ -12,8 +12,7 @@ use super::dissemination::Plan;
 use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::numbers::Rank;
-use crate::round::RoundState;
-use crate::world::RankState;
+use crate::sender::{RoundState, Sender};
 
 /// The stage of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +33,19 @@ pub(crate) enum Stage {
     Closing,
 }
 
+/// The result of an attempt to advance a sync.
+pub(super) enum Progress {
+    /// The sync enters its next stage.
+    Next(Stage),
+    /// The sync stays in its stage.
+    Wait,
+    /// The sync has ended.
+    End,
+}
+
+/// Largest number of ranks whose barrier comes after their arrivals.
+const FEW: u32 = 3;
+
 /// A sync that the engine advances.
 pub(crate) struct ActiveSync {
     pub(crate) round: Arc<RoundState>,
@@ -48,13 +60,13 @@ pub(crate) struct ActiveSync {
 }
 
 impl ActiveSync {
-    /// Ends the sync with its result and wakes the tasks that wait for it. `rank` is its rank.
-    pub(crate) fn end(self, result: Result<(), Error>, rank: &RankState) {
+    /// Ends the sync with its result and wakes the tasks that wait for it. `sender` is its rank's.
+    pub(crate) fn end(self, result: Result<(), Error>, sender: &Sender) {
         let ActiveSync { round, event, buffer_guards, .. } = self;
         match (buffer_guards, &result) {
             (Some(buffer_guards), Ok(())) => buffer_guards.end(round.number),
             // If the rank has not failed yet, the run is about to fail and releases the guards.
-            (Some(buffer_guards), Err(error)) if rank.has_failed() => {
+            (Some(buffer_guards), Err(error)) if sender.has_failed() => {
                 buffer_guards.fail(&error.to_string().into());
             }
             _ => {}
@@ -62,11 +74,11 @@ impl ActiveSync {
         if let (Err(error), Some(event)) = (&result, event) {
             event.fail(error.to_string());
         }
-        rank.wait_flag.clear();
+        sender.own.wait_flag.clear();
         if let Err(panic) = round.outcome.set(result) {
-            round.fail_foreign("a waker", &panic);
+            sender.fail_foreign("a waker", &panic);
         }
-        rank.open_rounds.recycle(round);
+        sender.open_rounds.recycle(round);
     }
 
     /// Describes what the sync waits for. `expects` returns the number of operations expected from
@@ -131,4 +143,10 @@ impl ActiveSync {
             Stage::Closing => text.write_str("waits for operations to land"),
         };
     }
+}
+
+/// Returns `true` if the exchange of counts of a sync, if it has one, is its barrier as well.
+pub(super) fn exchange_is_barrier(sync: &ActiveSync) -> bool {
+    let sender = &sync.round.sender;
+    sync.mode.barrier && sender.peers.len() > FEW && !sender.checks_conflicts
 }

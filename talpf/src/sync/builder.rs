@@ -10,12 +10,13 @@ use talpf_traces::Event;
 use super::active_sync::{ActiveSync, Stage};
 use super::declared_windows::{DeclaredWindow, DeclaredWindows, Opens, areas_of};
 use super::opening::{open, spawn_opening};
+use super::receiver::Receiver;
 use super::{SyncHandle, SyncMode};
 use crate::double_buffered_channel::BufferGuards;
 use crate::error::Error;
 use crate::iteration::Iteration;
 use crate::lane_address::LaneAddress;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 use crate::window::{Area, Areas, Kind};
 
 /// A builder of a sync, with its mode and the windows in which operations of peers may land.
@@ -118,13 +119,12 @@ impl<'r> SyncBuilder<'_, 'r> {
 
     /// Spawns the sync of the closed round.
     fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
-        let RoundState { world, rank, lane, number, .. } = &**round;
-        let (state, mode, buffer_guards) = (round.state(), self.mode, self.buffer_guards.cloned());
-        let fails = |error: &Error| world.fail(&[*rank], error);
+        let RoundState { sender, lane, number, .. } = &**round;
+        let fails = |error: &Error| sender.fail(error);
         let mut areas = self.find_areas(round).inspect_err(fails)?;
         let declare = |areas: &mut Areas| {
-            let freed = state.windows.declare(*lane, *number, areas);
-            world.resume_sources(freed);
+            let freed = sender.own.windows.declare(*lane, *number, areas);
+            sender.peers.resume_sources(freed);
         };
         // A few windows open before they are declared: puts that arrive earlier are parked, at a
         // cost to their posters. Operations find one of many windows only once all are declared.
@@ -136,7 +136,8 @@ impl<'r> SyncBuilder<'_, 'r> {
         if !many && !round.is_declared() {
             declare(&mut areas);
         }
-        begin(round, mode, is_held, buffer_guards).inspect_err(fails)
+        let buffer_guards = self.buffer_guards.cloned();
+        begin(&self.lane.receiver, round, self.mode, is_held, buffer_guards).inspect_err(fails)
     }
 
     /// Opens the windows, or spawns the tasks that do. Returns `true` if a task of a window that is
@@ -159,7 +160,7 @@ impl<'r> SyncBuilder<'_, 'r> {
     /// Finds the areas of all windows before the first one opens. After an error the guards of all
     /// windows are given up.
     fn find_areas(&mut self, round: &RoundState) -> Result<Areas, Error> {
-        let (slots, of) = (&round.state().slots, (round.lane, round.number));
+        let (slots, of) = (&round.sender.slots, (round.lane, round.number));
         let found = round.check().and_then(|()| areas_of(&self.windows, slots, of));
         if let Err(error) = &found {
             for window in self.windows.drain(..) {
@@ -175,23 +176,23 @@ impl<'r> SyncBuilder<'_, 'r> {
 /// Begins the sync of a closed round whose windows are declared. If no task of a window that is
 /// written to holds the group, an event does.
 pub(super) fn begin(
+    receiver: &Receiver,
     round: &Arc<RoundState>,
     mode: SyncMode,
     is_held: bool,
     buffer_guards: Option<Arc<BufferGuards>>,
 ) -> Result<(), Error> {
-    let RoundState { world, rank, lane, number, .. } = &**round;
-    let state = round.state();
-    let event = (!is_held).then(|| PendingEvent::of_group(&state.group, "sync")).transpose()?;
-    if state.tracer.is_traced() {
+    let RoundState { sender, rank, lane, number, .. } = &**round;
+    let event = (!is_held).then(|| PendingEvent::of_group(&sender.group, "sync")).transpose()?;
+    if sender.tracer.is_traced() {
         let (rank, round, traced) = (rank.0, number.0, mode.traced());
-        let expected = state.engine.expected(mode, *lane);
+        let expected = receiver.expected(mode, *lane);
         let lane = u32::from(lane.0);
-        state.group.trace(|_| Event::SyncBegin { rank, lane, round, mode: traced, expected });
+        sender.group.trace(|_| Event::SyncBegin { rank, lane, round, mode: traced, expected });
     }
     let (round, stage) = (Arc::clone(round), Stage::Posting);
-    state.begin(ActiveSync { round, mode, stage, expected: 0, event, buffer_guards }, world);
-    state.wake_poller();
+    receiver.begin(ActiveSync { round, mode, stage, expected: 0, event, buffer_guards });
+    receiver.own().wake_poller();
     Ok(())
 }
 

@@ -25,17 +25,13 @@
 //! data exchange* (2010), with dissemination in place of their non-blocking barrier.
 
 use super::Arrivals;
-use super::active_sync::{ActiveSync, Stage};
+use super::active_sync::{ActiveSync, Progress, Stage, exchange_is_barrier};
 use super::deferred::Deferred;
 use super::engine::State;
-use super::stages::{Pattern, Progress};
+use super::lane_state::Pattern;
 use crate::immediate::Kind;
 use crate::numbers::Rank;
-use crate::round::RoundState;
-use crate::world::RankState;
-
-/// Largest number of ranks whose barrier comes after their arrivals.
-const FEW: u32 = 3;
+use crate::sender::{RoundState, Sender};
 
 impl State {
     /// Sends the counts of a posted round that no step of the exchange carries. Returns the stage
@@ -63,17 +59,17 @@ impl State {
     pub(super) fn delivering(
         &mut self,
         sync: &ActiveSync,
-        rank: &RankState,
+        sender: &Sender,
         out: &mut Deferred,
     ) -> Progress {
         let round = &sync.round;
-        self.send_controls(rank, out);
+        self.send_controls(sender, out);
         // A parked operation is posted by its target.
         if !self.has_sent_controls() || exchange_is_barrier(sync) && round.parked() > 0 {
             return Progress::Wait;
         }
         let mut targets = (0..).map(Rank).zip(round.sent()).filter(|(_, count)| *count > 0);
-        if !targets.all(|(target, _)| rank.endpoint.is_drained(target)) {
+        if !targets.all(|(target, _)| sender.own.endpoint.is_drained(target)) {
             // No completion announces that change.
             out.again = true;
             return Progress::Wait;
@@ -130,12 +126,6 @@ impl State {
             self.control(target, kind, (round.lane, round.number), count);
         }
     }
-}
-
-/// Returns `true` if the exchange of counts of a sync, if it has one, is its barrier as well.
-pub(super) fn exchange_is_barrier(sync: &ActiveSync) -> bool {
-    let world = &sync.round.world;
-    sync.mode.barrier && world.size() > FEW && !world.config.check_conflicts
 }
 
 fn stage_of(kind: Kind, step: u32) -> Stage {

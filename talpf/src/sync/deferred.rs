@@ -6,8 +6,8 @@ use super::active_sync::ActiveSync;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::operation::Done;
+use crate::sender::Sender;
 use crate::window::{EndedRound, Freed};
-use crate::world::{RankState, World};
 
 /// Actions that follow once the engine's lock is released. Usually none, or the end of a sync.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct Deferred {
 impl Deferred {
     /// Runs the actions, and leaves none.
     #[inline]
-    pub(super) fn run(&mut self, rank: &RankState, world: &World) {
+    pub(super) fn run(&mut self, sender: &Sender) {
         if !self.done.is_empty() {
             self.done.drain(..).for_each(|(done, result)| done(result));
         }
@@ -36,23 +36,25 @@ impl Deferred {
         // Before the end of the sync, so that a main which ends with its error is not the first to
         // fail the run.
         if !self.failures.is_empty() {
-            self.failures.drain(..).for_each(|(ranks, error)| world.fail(&ranks, &error));
+            self.failures
+                .drain(..)
+                .for_each(|(ranks, error)| sender.run_failure.fail(&ranks, &error));
         }
         if let Some((sync, result)) = self.ended.take() {
-            sync.end(result.map_err(|error| *error), rank);
+            sync.end(result.map_err(|error| *error), sender);
         }
         if !self.settled.is_nothing() {
-            world.resume_sources(std::mem::take(&mut self.settled));
+            sender.peers.resume_sources(std::mem::take(&mut self.settled));
             // Operations that have landed have arrived: the thread inside makes another pass.
-            rank.ring_doorbell();
+            sender.own.ring_doorbell();
         }
-        freed.into_iter().for_each(|freed| world.resume_sources(freed));
+        freed.into_iter().for_each(|freed| sender.peers.resume_sources(freed));
         if !self.to_notify.0.is_empty() {
             let targets = std::mem::take(&mut self.to_notify.0);
-            targets.into_iter().for_each(|target| world.notify(target));
+            targets.into_iter().for_each(|target| sender.peers.notify(target));
         }
-        if rank.has_retries() {
-            rank.try_again();
+        if sender.has_retries() {
+            sender.try_again();
         }
     }
 }

@@ -10,75 +10,65 @@
 use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicBool, Mutex, MutexGuard, Ordering};
 
-/// A locked state, with a flag for changes that it has not taken in.
-pub(super) struct Doorbell<T> {
-    rung: CachePadded<AtomicBool>,
-    state: CachePadded<Mutex<T>>,
-}
+/// A flag for changes that a locked state, always the same, has not taken in.
+pub(crate) struct Doorbell(CachePadded<AtomicBool>);
 
-impl<T> Doorbell<T> {
-    pub(super) fn new(state: T) -> Self {
-        let rung = CachePadded::new(AtomicBool::new(false));
-        Doorbell { rung, state: CachePadded::new(Mutex::new(state)) }
+impl Doorbell {
+    pub(crate) fn new() -> Self {
+        Doorbell(CachePadded::new(AtomicBool::new(false)))
     }
 
     /// Notes that something has changed. The caller then enters.
     #[inline]
-    pub(super) fn ring(&self) {
-        self.rung.swap(true, Ordering::AcqRel);
+    pub(crate) fn ring(&self) {
+        self.0.swap(true, Ordering::AcqRel);
     }
 
     /// Returns `true` if the doorbell was rung and not answered. A hint.
     #[inline]
-    pub(super) fn is_rung(&self) -> bool {
-        self.rung.load(Ordering::Acquire)
-    }
-
-    /// Locks the state, rung or not.
-    #[inline]
-    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
-        self.state.lock()
+    pub(crate) fn is_rung(&self) -> bool {
+        self.0.load(Ordering::Acquire)
     }
 
     /// Answers the doorbell and locks the state, which then takes in what has changed. `None` if it
     /// was not rung, or if another thread is inside, which then sees it.
     #[inline]
-    pub(super) fn enter(&self) -> Option<MutexGuard<'_, T>> {
+    pub(super) fn enter<'s, T>(&self, state: &'s Mutex<T>) -> Option<MutexGuard<'s, T>> {
         if !self.is_rung() {
             return None;
         }
-        let state = self.state.try_lock()?;
+        let inside = state.try_lock()?;
         self.answer();
-        Some(state)
+        Some(inside)
     }
 
     /// Rings and enters in one step, for a thread that has changed something itself.
     #[inline]
-    pub(super) fn ring_and_enter(&self) -> Option<MutexGuard<'_, T>> {
-        if let Some(state) = self.state.try_lock() {
+    pub(super) fn ring_and_enter<'s, T>(&self, state: &'s Mutex<T>) -> Option<MutexGuard<'s, T>> {
+        if let Some(inside) = state.try_lock() {
             self.answer();
-            return Some(state);
+            return Some(inside);
         }
         self.ring();
-        self.enter()
+        self.enter(state)
     }
 
     /// Answers the doorbell, for a thread that has locked the state and takes in what has changed.
     #[inline]
     pub(super) fn answer(&self) {
         if self.is_rung() {
-            self.rung.swap(false, Ordering::AcqRel);
+            self.0.swap(false, Ordering::AcqRel);
         }
     }
 
     /// As [`Doorbell::enter`], for a thread that was inside and has unlocked the state.
     #[inline]
-    pub(super) fn enter_again(&self) -> Option<MutexGuard<'_, T>> {
+    pub(super) fn enter_again<'s, T>(&self, state: &'s Mutex<T>) -> Option<MutexGuard<'s, T>> {
         let (none, some) = (Ordering::AcqRel, Ordering::Acquire);
-        if self.rung.compare_exchange(false, false, none, some).is_ok() {
+        if self.0.compare_exchange(false, false, none, some).is_ok() {
             return None;
         }
-        self.enter()
+        self.enter(state)
     }
 }
 
@@ -90,34 +80,37 @@ mod loom_tests {
 
     use super::*;
 
+    /// A doorbell, its state, and the number of changes.
+    type Shared = (Doorbell, Mutex<u32>, AtomicU32);
+
     /// Changes something and enters, as posters and the polling task do. The state keeps the number
     /// of changes that it has seen. `at_once`: rings and enters in one step.
-    fn change(shared: &(Doorbell<u32>, AtomicU32), at_once: bool) {
-        shared.1.fetch_add(1, Ordering::Relaxed);
+    fn change((doorbell, state, changes): &Shared, at_once: bool) {
+        changes.fetch_add(1, Ordering::Relaxed);
         let mut inside = if at_once {
-            shared.0.ring_and_enter()
+            doorbell.ring_and_enter(state)
         } else {
-            shared.0.ring();
-            shared.0.enter()
+            doorbell.ring();
+            doorbell.enter(state)
         };
         while let Some(mut seen) = inside {
-            *seen = shared.1.load(Ordering::Relaxed);
+            *seen = changes.load(Ordering::Relaxed);
             drop(seen);
-            inside = shared.0.enter_again();
+            inside = doorbell.enter_again(state);
         }
     }
 
     /// Two threads change something and come together.
     fn both_change(at_once: [bool; 2]) {
         loom::model(move || {
-            let shared = Arc::new((Doorbell::new(0), AtomicU32::new(0)));
+            let shared = Arc::new((Doorbell::new(), Mutex::new(0), AtomicU32::new(0)));
             let other = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || change(&shared, at_once[0]))
             };
             change(&shared, at_once[1]);
             other.join().unwrap();
-            assert_eq!(*shared.0.lock(), 2, "a change that was not taken in");
+            assert_eq!(*shared.1.lock(), 2, "a change that was not taken in");
             assert!(!shared.0.is_rung());
         });
     }

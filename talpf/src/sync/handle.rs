@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use crate::error::Error;
 use crate::numbers::Round;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 
 /// A handle of a sync, to be awaited for the end of its round.
 ///
@@ -31,16 +31,13 @@ impl Future for SyncHandle {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let RoundState { world, outcome, .. } = &*self.round;
-        let state = self.round.state();
-        state.batches.post_all();
+        let RoundState { sender, outcome, .. } = &*self.round;
+        sender.batches.post_all();
         if outcome.result().is_none() {
-            state.poll_while_spare(world, || outcome.result());
+            sender.own.poll_while_spare(|| outcome.result());
         }
-        let last_poll = || {
-            state.poll(world);
-        };
-        match state.wait_flag.wait(outcome, cx.waker(), last_poll) {
+        let last_poll = || sender.own.poll();
+        match sender.own.wait_flag.wait(outcome, cx.waker(), last_poll) {
             Some(result) => Poll::Ready(result),
             None => {
                 talpf_runtime::note_wait("a sync");

@@ -19,12 +19,13 @@ mod dissemination;
 mod doorbell;
 mod engine;
 mod handle;
+mod lane_state;
 mod mode;
-mod notify;
 mod opening;
 mod outcome;
+mod receiver;
 mod replayed_sync;
-mod spin;
+mod report;
 mod stages;
 mod wait_flag;
 
@@ -32,6 +33,8 @@ pub use self::builder::{EachStep, SyncBuilder};
 pub use self::handle::SyncHandle;
 pub use self::mode::{Arrivals, SyncMode};
 
-pub(crate) use self::engine::Engine;
+pub(crate) use self::doorbell::Doorbell;
+pub(crate) use self::engine::Limits;
 pub(crate) use self::outcome::Outcome;
+pub(crate) use self::receiver::Receiver;
 pub(crate) use self::wait_flag::WaitFlag;

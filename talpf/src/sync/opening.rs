@@ -6,7 +6,7 @@ use talpf_runtime::Region;
 
 use crate::error::Error;
 use crate::held_guard::HeldGuard;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 use crate::window::{Area, Kind};
 
 /// Spawns the task that opens a window, perhaps the only one, once its region is free.
@@ -16,7 +16,7 @@ pub(super) fn spawn_opening(
     is_only: bool,
     region: &Region<'_, ()>,
 ) -> Result<(), Error> {
-    let task = round.state().group.task("expose").communicates().inline();
+    let task = round.sender.group.task("expose").communicates().inline();
     let mut unopened = Unopened { round: Arc::clone(round), failed: true };
     let mut open = move |guard| {
         unopened.failed = false;
@@ -38,18 +38,18 @@ pub(super) fn open(
     is_only: bool,
     guard: Box<dyn HeldGuard>,
 ) {
-    let RoundState { world, rank, lane, number, .. } = round;
-    let state = round.state();
-    let has_landed = |source| world.has_landed(source, *rank);
+    let RoundState { sender, rank, lane, number, .. } = round;
+    let (own, peers) = (&sender.own, &sender.peers);
+    let has_landed = |source| peers.has_landed(source, *rank);
     let (freed, is_declared) =
-        state.windows.open(*lane, *number, window, is_only, guard, &has_landed);
+        own.windows.open(*lane, *number, window, is_only, guard, &has_landed);
     if is_declared {
         round.note_declared();
     }
-    world.resume_sources(freed);
-    state.progress_if_rung(world);
+    peers.resume_sources(freed);
+    own.progress_if_rung();
     // Parked operations have landed.
-    world.notify(*rank);
+    peers.notify(*rank);
 }
 
 /// A window whose task has not run yet, and does not run if a task before it fails.
@@ -61,8 +61,8 @@ struct Unopened {
 impl Drop for Unopened {
     fn drop(&mut self) {
         if self.failed {
-            let RoundState { world, rank, lane, number, .. } = &*self.round;
-            world.fail(&[*rank], &Error::NotOpened { lane: *lane, round: *number });
+            let RoundState { sender, lane, number, .. } = &*self.round;
+            sender.fail(&Error::NotOpened { lane: *lane, round: *number });
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::held_guard::HeldGuard;
 use crate::iteration::Iteration;
 use crate::lane_address::LaneAddress;
 use crate::numbers::Round;
-use crate::round::RoundState;
+use crate::sender::RoundState;
 use crate::window::{Areas, Kind};
 
 impl<'r> SyncBuilder<'_, 'r, EachStep<'_, 'r>> {
@@ -31,9 +31,9 @@ impl<'r> SyncBuilder<'_, 'r, EachStep<'_, 'r>> {
     /// Declares a task for every window, which opens it, and one that ends the round.
     fn replay(self, step: &Iteration<'_, 'r>) -> Result<(), Error> {
         let SyncBuilder { lane, mode, windows, .. } = self;
-        let state = lane.state();
-        let round = state.open_rounds.number(lane.number);
-        let areas = areas_of(&windows, &state.slots, (lane.number, round))?;
+        let sender = lane.sender();
+        let round = sender.open_rounds.number(lane.number);
+        let areas = areas_of(&windows, &sender.slots, (lane.number, round))?;
         let sync = Arc::new(ReplayedSync {
             lane: lane.clone(),
             mode,
@@ -88,10 +88,10 @@ impl ReplayedSync {
             if !self.areas.are_many() && !round.is_declared() {
                 self.declare(&round);
             }
-            begin(&round, self.mode, self.is_held, None)
+            begin(&self.lane.receiver, &round, self.mode, self.is_held, None)
         });
         if let Err(error) = begun {
-            round.world.fail(&[round.rank], &error);
+            round.sender.fail(&error);
             // The body runs in a task.
             let _ = fail_current_task(error.to_string());
         }
@@ -109,7 +109,8 @@ impl ReplayedSync {
 
     fn declare(&self, round: &RoundState) {
         let declared = &mut self.areas.clone();
-        let freed = round.state().windows.declare(round.lane, round.number, declared);
-        round.world.resume_sources(freed);
+        let sender = &round.sender;
+        let freed = sender.own.windows.declare(round.lane, round.number, declared);
+        sender.peers.resume_sources(freed);
     }
 }

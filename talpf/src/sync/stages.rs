@@ -1,61 +1,59 @@
 //! The stages of a sync.
 
-use std::collections::VecDeque;
-
 use talpf_traces::Event;
 
-use super::active_sync::{ActiveSync, Stage};
-use super::arrivals::{LaneArrivals, RoundArrivals};
-use super::counting::exchange_is_barrier;
+use super::abandoned::Finished;
+use super::active_sync::{ActiveSync, Progress, Stage, exchange_is_barrier};
+use super::arrivals::RoundArrivals;
 use super::deferred::Deferred;
 use super::engine::State;
+use super::lane_state::{LaneState, Pattern, expected_from};
 use super::{Arrivals, SyncMode};
 use crate::error::Error;
 use crate::immediate::Kind;
 use crate::numbers::{LaneNumber, Rank, Round};
-use crate::world::{RankState, World};
-
-/// The syncs and arrivals of one lane.
-pub(super) struct LaneState {
-    pub(super) arrivals: LaneArrivals,
-    /// Syncs in the order of their rounds.
-    pub(super) syncs: VecDeque<ActiveSync>,
-    pub(super) pattern: Option<Pattern>,
-    /// Number of targets of the round that ended last, if it ended with acknowledgements.
-    pub(super) unacknowledged: u32,
-}
-
-/// The cached pattern of a lane: operations by target and by source.
-pub(super) struct Pattern {
-    pub(super) sent: Vec<u32>,
-    pub(super) expected: Vec<u32>,
-}
-
-/// The result of an attempt to advance a sync.
-pub(super) enum Progress {
-    /// The sync enters its next stage.
-    Next(Stage),
-    /// The sync stays in its stage.
-    Wait,
-    /// The sync has ended.
-    End,
-}
+use crate::sender::Sender;
 
 impl State {
+    /// Takes in completions and advances syncs. Returns the number of completions.
+    pub(super) fn pass(&mut self, sender: &Sender, deferred: &mut Deferred) -> usize {
+        let finished: Finished = sender.peers.finished().collect();
+        let taken = self.take_arrivals(sender, deferred) + self.take_completions(sender, deferred);
+        if let Some(error) = sender.failure.failing() {
+            deferred.failures.push((error.ranks(self.rank), error.clone()));
+        }
+        let windows = &sender.own.windows;
+        if windows.has_delayed() {
+            let has_landed = |source| sender.peers.has_landed(source, self.rank);
+            deferred.settled = windows.settle(&has_landed);
+        }
+        let mut lanes = (0..self.lanes.len()).map(|lane| LaneNumber(lane as u8));
+        let has_ended = lanes.any(|lane| self.advance(lane, sender, deferred));
+        if has_ended && self.lanes.iter().any(|lane| !lane.syncs.is_empty()) {
+            // The thread inside makes another pass, for the other syncs.
+            sender.own.ring_doorbell();
+        }
+        self.fail_abandoned(&finished, sender, deferred);
+        self.send_controls(sender, deferred);
+        if sender.tracer.is_traced() && taken > 0 {
+            sender.tracer.pass(taken, sender.outstanding());
+        }
+        taken
+    }
+
     /// Advances the first sync of a lane as far as possible. Returns `true` if it has ended.
     pub(super) fn advance(
         &mut self,
         lane: LaneNumber,
-        rank: &RankState,
-        world: &World,
+        sender: &Sender,
         out: &mut Deferred,
     ) -> bool {
-        let Some(mut sync) = self.lane(lane).take_ready(rank) else {
+        let Some(mut sync) = self.lane(lane).take_ready(sender.has_failed()) else {
             return false;
         };
-        let outcome = match rank.broken() {
+        let outcome = match sender.failure.broken() {
             Some(error) => Err(Box::new(error)),
-            None => self.run_stages(&mut sync, rank, world, out),
+            None => self.run_stages(&mut sync, sender, out),
         };
         let result = match outcome {
             Ok(true) => Ok(()),
@@ -65,12 +63,11 @@ impl State {
             }
             Err(error) => {
                 // Later rounds must not end before the run has failed.
-                rank.note_failing(&error);
-                out.failures.push((error.ranks(rank.rank), Error::clone(&error)));
+                sender.failure.begin(&error);
+                out.failures.push((error.ranks(self.rank), Error::clone(&error)));
                 Err(error)
             }
         };
-        rank.engine.count_syncs(-1);
         out.ended = Some((sync, result));
         true
     }
@@ -79,19 +76,18 @@ impl State {
     fn run_stages(
         &mut self,
         sync: &mut ActiveSync,
-        rank: &RankState,
-        world: &World,
+        sender: &Sender,
         out: &mut Deferred,
     ) -> Result<bool, Box<Error>> {
         loop {
             let step = match sync.stage {
                 Stage::Posting => self.posting(sync)?,
-                Stage::Delivering => self.delivering(sync, rank, out),
+                Stage::Delivering => self.delivering(sync, sender, out),
                 Stage::Counting(step) => self.counting(sync, step),
-                Stage::Arriving => self.arriving(sync, rank)?,
+                Stage::Arriving => self.arriving(sync, sender)?,
                 Stage::Barrier(step) => self.barrier(sync, step),
                 Stage::Acknowledging => self.acknowledging(sync),
-                Stage::Closing => self.closing(sync, rank, world, out),
+                Stage::Closing => self.closing(sync, sender, out),
             };
             match step {
                 Progress::Next(stage) => sync.stage = stage,
@@ -124,11 +120,7 @@ impl State {
         }
     }
 
-    fn arriving(
-        &mut self,
-        sync: &mut ActiveSync,
-        rank: &RankState,
-    ) -> Result<Progress, Box<Error>> {
+    fn arriving(&mut self, sync: &mut ActiveSync, sender: &Sender) -> Result<Progress, Box<Error>> {
         let (lane, number, plan) = (sync.round.lane, sync.round.number, self.plan);
         let LaneState { arrivals, pattern, .. } = self.lane(lane);
         let Some(round) = arrivals.round(number) else {
@@ -148,8 +140,8 @@ impl State {
             }
             .into());
         }
-        if let Some(claims) = rank.windows.conflict(lane, number) {
-            return Err(Error::conflict(claims, rank.rank, lane, number).into());
+        if let Some(claims) = sender.own.windows.conflict(lane, number) {
+            return Err(Error::conflict(claims, self.rank, lane, number).into());
         }
         let is_known = matches!(sync.mode.arrivals, Arrivals::Msg(_));
         let has_passed = !is_known && round.counted.are_all(&plan) && exchange_is_barrier(sync);
@@ -181,16 +173,10 @@ impl State {
         if come >= state.unacknowledged { Progress::Next(Stage::Closing) } else { Progress::Wait }
     }
 
-    fn closing(
-        &mut self,
-        sync: &ActiveSync,
-        rank: &RankState,
-        world: &World,
-        out: &mut Deferred,
-    ) -> Progress {
+    fn closing(&mut self, sync: &ActiveSync, sender: &Sender, out: &mut Deferred) -> Progress {
         let (lane, number) = (sync.round.lane, sync.round.number);
-        let has_landed = |source| world.has_landed(source, rank.rank);
-        out.over = rank.windows.end(lane, number, &has_landed);
+        let has_landed = |source| sender.peers.has_landed(source, self.rank);
+        out.over = sender.own.windows.end(lane, number, &has_landed);
         if out.over.is_none() {
             out.again = true;
             return Progress::Wait;
@@ -204,78 +190,17 @@ impl State {
             state.unacknowledged = 0;
             state.arrivals.forget_before(Round(number.0 + 1));
         }
-        if rank.tracer.is_traced() {
-            let (rank_number, lane) = (rank.rank.0, u32::from(lane.0));
-            rank.group.trace(|_| Event::SyncEnd { rank: rank_number, lane, round: number.0 });
+        if sender.tracer.is_traced() {
+            let (rank_number, lane) = (self.rank.0, u32::from(lane.0));
+            sender.group.trace(|_| Event::SyncEnd { rank: rank_number, lane, round: number.0 });
         }
         Progress::End
-    }
-}
-
-impl LaneState {
-    /// Takes the first sync, unless nothing has changed for it.
-    #[inline]
-    fn take_ready(&mut self, rank: &RankState) -> Option<ActiveSync> {
-        let sync = self.syncs.front()?;
-        let unchanged = match sync.stage {
-            Stage::Posting => !sync.round.is_posted(),
-            Stage::Arriving => {
-                let round = self.arrivals.round(sync.round.number);
-                round.is_some_and(|round| round.total < sync.expected)
-            }
-            _ => false,
-        };
-        if unchanged && !rank.has_failed() { None } else { self.syncs.pop_front() }
-    }
-
-    /// Returns the number of arrivals of a round, if known before its sync.
-    pub(super) fn known(&self, mode: SyncMode) -> Option<u32> {
-        match mode.arrivals {
-            Arrivals::Msg(arrivals) => Some(arrivals),
-            Arrivals::Cached => self.pattern.as_ref().map(|pattern| pattern.expected.iter().sum()),
-            Arrivals::Default => None,
-        }
-    }
-
-    /// Returns the number of arrivals of a round under `Cached`.
-    ///
-    /// **Errors**: the round differs from the cached pattern.
-    fn recall(&self, sync: &ActiveSync) -> Result<u32, Error> {
-        let Some(pattern) = &self.pattern else {
-            return Ok(0);
-        };
-        let mut both = pattern.sent.iter().zip(sync.round.sent()).enumerate();
-        match both.find(|(_, (before, now))| **before != *now) {
-            Some((target, (&expected, sent))) => Err(Error::PatternChanged {
-                lane: sync.round.lane,
-                round: sync.round.number,
-                target: Rank(target as u32),
-                sent,
-                expected,
-            }),
-            None => Ok(pattern.expected.iter().sum()),
-        }
     }
 }
 
 /// Returns the stage after the barrier, or after the arrivals without a barrier.
 fn after_barrier(mode: SyncMode) -> Stage {
     if mode.ack { Stage::Acknowledging } else { Stage::Closing }
-}
-
-/// Returns the number of operations expected from a rank, after the exchange of counts if any.
-/// `None` under `Msg`, which knows the sum only.
-pub(super) fn expected_from(
-    rank: usize,
-    mode: SyncMode,
-    pattern: &Option<Pattern>,
-    arrivals: &RoundArrivals,
-) -> Option<u32> {
-    match (mode.arrivals, pattern) {
-        (Arrivals::Msg(_), _) => None,
-        (Arrivals::Cached, Some(pattern)) => Some(pattern.expected[rank]),
-        _ => Some(arrivals.counts()[rank]),
-    }
 }
 
 /// Finds a source with more operations than expected, once those are known. Returns it with the

@@ -5,36 +5,28 @@
 //! sooner. So a task that waits polls for about that long, but never when its worker has something
 //! else to do, and longer only while another worker is in a task, which may cause the arrivals.
 
-use crate::world::{RankState, World};
+use super::LocalPeer;
 
 /// Polls of a task whose worker has nothing else to do: about a microsecond.
 const AT_LEAST: u32 = 8;
 /// Polls while another worker is in a task.
 const AT_MOST: u32 = 64;
 
-impl RankState {
+impl LocalPeer {
     /// Polls while the worker has nothing else to do, until `ready` returns a result.
     #[inline]
-    pub(crate) fn poll_while_spare<R>(
-        &self,
-        world: &World,
-        ready: impl Fn() -> Option<R>,
-    ) -> Option<R> {
+    pub(crate) fn poll_while_spare<R>(&self, ready: impl Fn() -> Option<R>) -> Option<R> {
         // A poll of a wire takes about as long as all polls of memory.
-        let at_most = if world.processes().is_some() { 1 } else { AT_MOST };
-        self.poll_at_most(at_most, world, ready)
+        let at_most = if self.has_wire { 1 } else { AT_MOST };
+        self.poll_at_most(at_most, ready)
     }
 
-    /// As [`RankState::poll_while_spare`], `at_most` times.
+    /// As [`LocalPeer::poll_while_spare`], `at_most` times.
     #[inline]
-    pub(crate) fn poll_at_most<R>(
-        &self,
-        at_most: u32,
-        world: &World,
-        ready: impl Fn() -> Option<R>,
-    ) -> Option<R> {
+    pub(crate) fn poll_at_most<R>(&self, at_most: u32, ready: impl Fn() -> Option<R>) -> Option<R> {
+        let engine = self.engine()?;
         for poll in 1..=at_most {
-            self.poll(world);
+            engine.poll();
             let result = ready();
             if result.is_some() {
                 return result;

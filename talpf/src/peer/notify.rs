@@ -11,13 +11,13 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
+use super::{Peer, Peers};
 use crate::numbers::Rank;
-use crate::world::World;
 
 /// Ranks for which a thread still has to make progress.
 struct Next {
-    /// The world of the ranks, for comparison only.
-    world: *const World,
+    /// The ranks of their run, for comparison only.
+    peers: *const Peer,
     /// Ranks that were posted to meanwhile.
     ranks: SmallVec<[Rank; 4]>,
 }
@@ -26,11 +26,11 @@ thread_local! {
     static NEXT: RefCell<Option<Next>> = const { RefCell::new(None) };
 }
 
-impl World {
+impl Peers {
     /// Notifies `target` that something was posted to it. The caller holds no lock.
     #[inline]
     pub(crate) fn notify(&self, target: Rank) {
-        if self.remote_processes(target).is_none() && self.rank(target).wait_flag.is_set() {
+        if self.local(target).is_some_and(|peer| peer.wait_flag.is_set()) {
             self.progress_for(target);
         }
     }
@@ -44,14 +44,14 @@ impl World {
             return;
         }
         let is_first = NEXT.with_borrow_mut(|next| match next {
-            Some(Next { world, ranks }) => {
-                if std::ptr::eq(*world, self) && !ranks.contains(&target) {
+            Some(Next { peers, ranks }) => {
+                if std::ptr::eq(*peers, self.0.as_ptr()) && !ranks.contains(&target) {
                     ranks.push(target);
                 }
                 false
             }
             None => {
-                *next = Some(Next { world: self, ranks: SmallVec::new() });
+                *next = Some(Next { peers: self.0.as_ptr(), ranks: SmallVec::new() });
                 true
             }
         });
@@ -61,11 +61,11 @@ impl World {
         let _clear = ClearOnDrop;
         let mut target = Some(target);
         // As many as there are ranks: the polling tasks find what arrives after that.
-        for _ in 0..self.size() {
-            let Some(rank) = target else {
+        for _ in 0..self.len() {
+            let Some(peer) = target.and_then(|rank| self.local(rank)) else {
                 return;
             };
-            self.rank(rank).progress(self);
+            peer.progress();
             let first = |next: &mut Next| (!next.ranks.is_empty()).then(|| next.ranks.remove(0));
             target = NEXT.with_borrow_mut(|next| next.as_mut().and_then(first));
         }

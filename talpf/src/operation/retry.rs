@@ -1,0 +1,153 @@
+//! The retry queue of a rank: operations for which their target has no credit, or a send queue no
+//! room.
+//!
+//! Operations are retried at the next pass of the engine and when a target has credit again. Of
+//! every target and lane those of the first round are retried until some of them fail in a row,
+//! which are then queued last: so the time of a pass is in proportion to its successes, however
+//! many are queued, and all are retried at some time. Operations of later rounds wait, as they
+//! could take the credit that earlier ones need.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::chain::{PUTS, post_chain};
+use super::issued::Issued;
+use super::retry_queue::Queues;
+use crate::numbers::Rank;
+use crate::sender::{RoundState, Sender};
+use crate::window::{Claim, Landing, Parked, Post, Together};
+
+/// Number of operations in a row without success after which a pass stops.
+const MISSES: usize = 64;
+
+impl Sender {
+    /// Retries the queued operations. Once the rank has failed, all of them.
+    #[cold]
+    pub(crate) fn try_again(&self) {
+        let mut kept = Queues::new();
+        // The target and lane of the last round with operations that could not be posted.
+        let mut waiting = None;
+        for (destination @ (target, lane, _), queue) in self.retries.take() {
+            let link = Some((target, lane));
+            let queue =
+                if waiting == link && !self.has_failed() { queue } else { attempt(queue, self) };
+            if !queue.is_empty() {
+                kept.insert(destination, queue);
+                waiting = link;
+            }
+        }
+        if !kept.is_empty() {
+            self.retries.give_back(kept);
+            self.own.wake_poller();
+        }
+    }
+}
+
+/// Retries operations of one round to one target. Returns those that remain, with those that were
+/// just retried at the end.
+fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> VecDeque<Issued> {
+    let (mut kept, mut misses) = (VecDeque::new(), 0);
+    while misses < MISSES || origin.has_failed() {
+        let together = queue.iter().take(PUTS).take_while(|issued| issued.goes_together()).count();
+        let tried = if together > 1 && !origin.has_failed() {
+            let before = kept.len();
+            kept.extend(Chain::new(queue.drain(..together)).land(origin));
+            (together, kept.len() - before)
+        } else {
+            let Some(issued) = queue.pop_front() else {
+                break;
+            };
+            let again = issued.attempt();
+            let missed = usize::from(again.is_some());
+            kept.extend(again);
+            (1, missed)
+        };
+        misses = if tried.0 == tried.1 { misses + tried.1 } else { 0 };
+    }
+    queue.append(&mut kept);
+    queue
+}
+
+/// Short puts of one round to one rank of this process.
+struct Chain {
+    claims: Vec<Claim>,
+    /// The operations, each until it is parked.
+    puts: RefCell<Vec<Option<Issued>>>,
+}
+
+impl Chain {
+    fn new(puts: impl Iterator<Item = Issued>) -> Self {
+        let puts: Vec<Option<Issued>> = puts.map(Some).collect();
+        let claims = puts.iter().flatten().map(Issued::claim).collect();
+        Chain { claims, puts: RefCell::new(puts) }
+    }
+
+    /// Passes the puts to the windows of their target. Returns those to be retried.
+    fn land(self, origin: &Sender) -> Vec<Issued> {
+        let mut kept = Vec::new();
+        let Some((round, target)) = self.destination() else {
+            return kept;
+        };
+        let rest = origin.peers.land_together(round.request(target), &self);
+        let mut retry = rest.retry.into_iter().peekable();
+        for (index, issued) in self.puts.into_inner().into_iter().enumerate() {
+            let is_kept = retry.next_if_eq(&index).is_some();
+            match issued {
+                Some(issued) if is_kept => kept.push(issued),
+                // The drop ends it, under no lock.
+                Some(issued) if issued.is_posted() => drop(issued),
+                Some(issued) => issued.refused(),
+                None => {}
+            }
+        }
+        if kept.len() < self.claims.len() {
+            origin.peers.notify(target);
+            origin.own.progress_if_rung();
+        }
+        kept
+    }
+
+    fn destination(&self) -> Option<(Arc<RoundState>, Rank)> {
+        let puts = self.puts.borrow();
+        let first = puts.first()?.as_ref()?;
+        Some((Arc::clone(first.round()), first.destination().0))
+    }
+}
+
+impl Together for Chain {
+    fn len(&self) -> usize {
+        self.claims.len()
+    }
+
+    #[inline]
+    fn claim(&self, index: usize) -> Claim {
+        self.claims[index]
+    }
+
+    fn post(&self, range: Range<usize>) -> Post {
+        let mut puts = self.puts.borrow_mut();
+        let (count, puts) = (range.len(), &mut puts[range]);
+        if let [Some(put)] = puts {
+            return Landing::post(put);
+        }
+        puts.iter_mut().flatten().for_each(Issued::trace_send);
+        let Some(first) = puts.iter().flatten().next() else {
+            return Post::All;
+        };
+        let requests = puts.iter().flatten().filter_map(Issued::inline);
+        let post = post_chain(first.round(), first.destination().0, count, requests);
+        if post == Post::All {
+            puts.iter_mut().flatten().for_each(Issued::note_posted);
+        }
+        post
+    }
+
+    fn park(&self, index: usize) -> Box<dyn Parked> {
+        match self.puts.borrow_mut()[index].take() {
+            Some(put) => put.park(),
+            None => unreachable!("each is parked once"),
+        }
+    }
+}

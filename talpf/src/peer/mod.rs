@@ -1,0 +1,174 @@
+//! The ranks of a run, as each of them reaches the others.
+//!
+//! A [`Peer`] is local, in this process and reached through its memory, or remote, and reached by
+//! control messages. That is decided once, when the peer is made: everything else asks a peer for a
+//! window, notifies it, or asks for what has landed, and need not know. A new kind of peer is one
+//! more variant here.
+//!
+//! A local peer has what other threads may touch of a rank: its endpoint, its windows, and the
+//! flags by which its engine is asked for progress. The engine itself is reached through
+//! [`Engine`], which the receiver of the rank implements.
+
+mod local;
+mod notify;
+mod spin;
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::numbers::{LaneNumber, Rank, Round};
+use crate::processes::{RemotePeer, WindowRequest};
+use crate::window::{Claim, Freed, Landing, Outcome, Rest, Together};
+
+pub(crate) use self::local::{Engine, LocalPeer};
+
+/// A rank of the run.
+pub(crate) enum Peer {
+    /// A rank of this process.
+    Local(Arc<LocalPeer>),
+    /// A rank of another process.
+    Remote(RemotePeer),
+}
+
+/// All ranks of a run, by number. Clones are handles of the same ranks.
+#[derive(Clone)]
+pub(crate) struct Peers(Arc<[Peer]>);
+
+impl Peers {
+    pub(crate) fn new(peers: impl Iterator<Item = Peer>) -> Self {
+        Peers(peers.collect())
+    }
+
+    /// Returns the number of ranks.
+    pub(crate) fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// Returns a rank of this process; `None` if it is remote.
+    #[inline]
+    pub(crate) fn local(&self, rank: Rank) -> Option<&LocalPeer> {
+        match &self.0[rank.index()] {
+            Peer::Local(peer) => Some(peer),
+            Peer::Remote(_) => None,
+        }
+    }
+
+    /// Returns a rank of another process; `None` if it is local.
+    #[inline]
+    pub(crate) fn remote(&self, rank: Rank) -> Option<&RemotePeer> {
+        match &self.0[rank.index()] {
+            Peer::Local(_) => None,
+            Peer::Remote(peer) => Some(peer),
+        }
+    }
+
+    /// Iterates over the ranks of this process.
+    pub(crate) fn locals(&self) -> impl Iterator<Item = &Arc<LocalPeer>> {
+        self.0.iter().filter_map(|peer| match peer {
+            Peer::Local(peer) => Some(peer),
+            Peer::Remote(_) => None,
+        })
+    }
+
+    /// Iterates over the ranks of other processes.
+    pub(crate) fn remotes(&self) -> impl Iterator<Item = &RemotePeer> {
+        self.0.iter().filter_map(|peer| match peer {
+            Peer::Local(_) => None,
+            Peer::Remote(peer) => Some(peer),
+        })
+    }
+
+    /// Iterates over the remote ranks that have sent their last control message.
+    pub(crate) fn finished(&self) -> impl Iterator<Item = Rank> {
+        self.remotes().filter(|peer| peer.is_finished()).map(|peer| peer.rank)
+    }
+
+    /// Returns `true` if every request of `source` to `target` was carried out.
+    #[inline]
+    pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
+        match &self.0[source.index()] {
+            Peer::Local(peer) => peer.endpoint.is_drained(target),
+            Peer::Remote(peer) => peer.has_landed(),
+        }
+    }
+
+    /// Passes an operation to the windows of its target. A `quick` one is posted under a lock.
+    #[inline]
+    pub(crate) fn land<L: Landing>(
+        &self,
+        request: WindowRequest,
+        claim: Claim,
+        quick: bool,
+        operation: L,
+    ) -> Outcome<L> {
+        let WindowRequest { target, lane, round } = request;
+        let peer = match &self.0[target.index()] {
+            Peer::Local(peer) => peer,
+            Peer::Remote(peer) => return peer.request_window(request, claim, operation),
+        };
+        let has_landed = |source| self.has_landed(source, target);
+        let (outcome, freed) = peer.windows.land(lane, round, claim, quick, operation, &has_landed);
+        self.resume_sources(freed);
+        outcome
+    }
+
+    /// Passes short operations of one source to the windows of their target. A remote one takes
+    /// each by itself.
+    pub(crate) fn land_together(&self, request: WindowRequest, operations: &impl Together) -> Rest {
+        let WindowRequest { target, lane, round } = request;
+        match &self.0[target.index()] {
+            Peer::Local(peer) => {
+                let has_landed = |source| self.has_landed(source, target);
+                peer.windows.land_together(lane, round, operations, &has_landed)
+            }
+            Peer::Remote(_) => Rest { retry: (0..operations.len()).collect(), refused: None },
+        }
+    }
+
+    /// Returns the number of windows of `target` that have opened, wrapping, if it is local.
+    #[inline]
+    pub(crate) fn opened(&self, target: Rank) -> u32 {
+        self.local(target).map_or(0, |peer| peer.windows.opened())
+    }
+
+    /// Notes an operation without a window that is about to be posted to a rank of this process,
+    /// which checks for conflicts.
+    #[cold]
+    pub(crate) fn note(&self, target: Rank, lane: LaneNumber, round: Round, claim: Claim) {
+        if let Some(peer) = self.local(target) {
+            peer.windows.note(lane, round, claim);
+        }
+    }
+
+    /// Checks that `source` may be in `round` by now, in the process of `target`. A remote target
+    /// checks for itself.
+    ///
+    /// **Errors**: `source` is too far ahead.
+    #[cold]
+    pub(crate) fn check_ahead(
+        &self,
+        target: Rank,
+        source: Rank,
+        lane: LaneNumber,
+        round: Round,
+    ) -> Result<(), Error> {
+        match self.local(target) {
+            Some(peer) => peer.windows.check_ahead((target, source), lane, round),
+            None => Ok(()),
+        }
+    }
+
+    /// Retries the operations of sources that have credit again.
+    #[inline]
+    pub(crate) fn resume_sources(&self, freed: Freed) {
+        if !freed.is_nothing() {
+            self.resume_sources_slow(&freed);
+        }
+    }
+
+    #[cold]
+    fn resume_sources_slow(&self, freed: &Freed) {
+        // Remote ranks count their credit themselves.
+        freed.sources().iter().filter_map(|rank| self.local(*rank)).for_each(LocalPeer::resume);
+    }
+}

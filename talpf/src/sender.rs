@@ -1,0 +1,167 @@
+//! The sending half of a rank: its open rounds, and operations until they have returned their
+//! guards.
+//!
+//! An operation is issued in an open round, which keeps a handle of its sender. It is batched,
+//! posted to a [`Peer`](crate::peer::Peer), parked there, queued to be retried, or pending until
+//! the device has carried it out. Any thread may call; every part has its own lock or atomics.
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use talpf_runtime::Group;
+
+use crate::error::Error;
+use crate::failure::{Failure, RunFailure};
+use crate::numbers::Rank;
+use crate::open_rounds::OpenRounds;
+use crate::operation::{Batches, Issued, Pending, RetryQueue};
+use crate::peer::{LocalPeer, Peers};
+use crate::round::{RoundOf, RoundOwner};
+use crate::slot::SlotTable;
+use crate::tracer::Tracer;
+use crate::window::Claim;
+
+/// A round of a lane at its sender.
+pub(crate) type RoundState = RoundOf<Arc<Sender>>;
+
+/// The sending half of one rank.
+pub(crate) struct Sender {
+    /// The part of the rank that peers share.
+    pub(crate) own: Arc<LocalPeer>,
+    pub(crate) peers: Peers,
+    pub(crate) run_failure: Arc<RunFailure>,
+    /// The failure of this rank.
+    pub(crate) failure: Arc<Failure>,
+    pub(crate) group: Group,
+    pub(crate) slots: SlotTable,
+    pub(crate) open_rounds: CachePadded<OpenRounds<Arc<Sender>>>,
+    pub(crate) batches: Batches<Arc<RoundState>>,
+    pub(crate) pending: Pending,
+    /// Operations that found no room or no credit.
+    pub(crate) retries: RetryQueue<Issued>,
+    pub(crate) tracer: Tracer,
+    /// Number of the run, unique in this process.
+    pub(crate) run: u64,
+    pub(crate) checks_conflicts: bool,
+}
+
+/// The parts of a rank that its run gives it.
+pub(crate) struct Membership {
+    pub(crate) own: Arc<LocalPeer>,
+    pub(crate) peers: Peers,
+    pub(crate) run_failure: Arc<RunFailure>,
+    pub(crate) failure: Arc<Failure>,
+    pub(crate) group: Group,
+    /// Number of the run, unique in this process.
+    pub(crate) run: u64,
+    pub(crate) checks_conflicts: bool,
+    pub(crate) is_traced: bool,
+}
+
+/// Default limit of the memory slots of a context.
+const SLOTS: usize = 64;
+
+impl Sender {
+    pub(crate) fn new(rank: Membership) -> Self {
+        let Membership { own, peers, run_failure, failure, group, run, .. } = rank;
+        Sender {
+            own,
+            run_failure,
+            failure,
+            slots: SlotTable::new(run, SLOTS),
+            open_rounds: CachePadded::new(OpenRounds::new()),
+            batches: Batches::new(),
+            pending: Pending::default(),
+            retries: RetryQueue::default(),
+            tracer: Tracer::new(rank.is_traced, &group, peers.len()),
+            run,
+            checks_conflicts: rank.checks_conflicts,
+            peers,
+            group,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn rank(&self) -> Rank {
+        self.own.rank
+    }
+
+    /// Returns the error of this rank, if it has failed.
+    #[inline]
+    pub(crate) fn error(&self) -> Option<Error> {
+        self.failure.error()
+    }
+
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.has_failed()
+    }
+
+    /// Fails the run with an error of this rank.
+    #[cold]
+    pub(crate) fn fail(&self, error: &Error) {
+        self.run_failure.fail(&[self.rank()], error);
+    }
+
+    /// Makes the next pass of the engine fail the run, for callers that hold a lock.
+    #[cold]
+    pub(crate) fn fail_soon(&self, error: Error) {
+        self.failure.begin(&error);
+        self.own.ring_doorbell();
+        self.own.wake_poller();
+    }
+
+    /// Fails the run with the panic of `code` of the program that was called for this rank.
+    #[cold]
+    pub(crate) fn fail_foreign(&self, code: &str, panic: &str) {
+        let reason = format!("{code} has panicked: {panic}");
+        self.run_failure.fail_with_reason(self.rank(), &reason);
+    }
+
+    /// Queues an operation to be retried, at the next pass of the engine or when a target has
+    /// credit again.
+    #[cold]
+    pub(crate) fn push_retry(&self, issued: Issued) {
+        self.retries.push(issued.destination(), issued);
+        self.own.wake_poller();
+    }
+
+    pub(crate) fn has_retries(&self) -> bool {
+        self.retries.len() > 0
+    }
+
+    /// Returns the number of operations under way.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.pending.len() + self.retries.len()
+    }
+
+    /// Notes, if the run checks for conflicts, an operation without a window that is about to be
+    /// posted to a rank of this process.
+    #[inline]
+    pub(crate) fn note(&self, round: &RoundState, target: Rank, claim: Claim) {
+        if self.checks_conflicts {
+            self.peers.note(target, round.lane, round.number, claim);
+        }
+    }
+}
+
+impl RoundOwner for Arc<Sender> {
+    #[inline]
+    fn rank(&self) -> Rank {
+        self.own.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        self.peers.len()
+    }
+
+    #[inline]
+    fn limit(&self) -> u32 {
+        self.open_rounds.limit()
+    }
+
+    #[cold]
+    fn fail_soon(&self, error: Error) {
+        Sender::fail_soon(self, error);
+    }
+}
