@@ -12,6 +12,7 @@ mod cancellation;
 mod closing;
 mod counts;
 mod inner;
+mod lookahead;
 mod tally;
 mod wait;
 
@@ -34,6 +35,7 @@ use crate::task::{self, JoinHandle, TaskBuilder};
 pub use self::cancel::is_cancelled;
 pub(crate) use self::closing::Closing;
 pub(crate) use self::inner::GroupInner;
+pub use self::lookahead::Lookahead;
 pub use self::wait::Wait;
 pub(crate) use self::wait::{are_finished, finish};
 
@@ -132,6 +134,33 @@ impl Group {
     /// **Errors**: a hang. **Cost**: reads the counts of every worker.
     pub async fn room(&self) -> Result<(), Error> {
         self.inner.room().await
+    }
+
+    /// Bounds how far a program is ahead that spawns its tasks step by step: at least `steps` steps
+    /// overlap, and tasks of later ones are not spawned before as many tasks of the group are
+    /// complete as those before the last `steps` steps. With tasks that are
+    /// [`TaskBuilder::unthrottled`], it is the only bound.
+    ///
+    /// ```
+    /// # use talpf_runtime::{Array, Config, Error, Runtime};
+    /// # let runtime = Runtime::new(Config::default())?;
+    /// let group = runtime.group("program", 1);
+    /// let program = group.clone();
+    /// let main = group.spawn_main("main", async move {
+    ///     let number = Array::new(&program, vec![0u64], 1)?;
+    ///     let mut lookahead = program.lookahead(4);
+    ///     for _ in 0..1_000 {
+    ///         lookahead.step().await?;
+    ///         let task = program.task("add").unthrottled().inout(&number.all());
+    ///         task.spawn(|mut number| number[0] += 1)?;
+    ///     }
+    ///     program.wait().await
+    /// })?;
+    /// runtime.block_on(main)???;
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn lookahead(&self, steps: usize) -> Lookahead {
+        Lookahead::new(&self.inner, steps)
     }
 
     /// Suspends the calling task for `period`, or a little longer.

@@ -67,7 +67,7 @@ pub use self::data::{Array, ArrayLabel, Matrix, Mode, Rect, Region, Tiling, Toke
 pub use self::dump::{Dump, Standing};
 pub use self::error::{Error, Failure};
 pub use self::graph::{Dependency, GraphRecorder, GraphTask, Outcome, TaskGraph, Waits};
-pub use self::group::{Group, Wait, is_cancelled};
+pub use self::group::{Group, Lookahead, Wait, is_cancelled};
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::idle_policy::{IdlePolicy, NoIdlePolicy};

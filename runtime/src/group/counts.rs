@@ -6,6 +6,7 @@ use std::task::Waker;
 use talpf_primitives::{Ordering, fence};
 
 use super::GroupInner;
+use super::tally::Until;
 use crate::error::Error;
 use crate::record::{Role, running};
 use crate::scheduler;
@@ -90,13 +91,7 @@ impl GroupInner {
 
     /// Calls `waker` at the completion that leaves no task outstanding, and at others perhaps.
     pub(crate) fn wake_at_completion(&self, waker: &Waker) {
-        self.wake_when_left(waker, 0);
-    }
-
-    /// Calls `waker` at a completion that leaves `left` tasks outstanding or fewer, and at others
-    /// perhaps.
-    pub(super) fn wake_when_left(&self, waker: &Waker, left: u64) {
-        self.tally.add_waiter(waker, left);
+        self.tally.add_waiter(waker, Until::Left(0));
     }
 
     /// Returns `true` if the group has waiters.

@@ -23,7 +23,18 @@ pub(super) struct Tally {
     counts: Box<[CachePadded<Counts>]>,
     waiters: Wakers,
     /// Largest number of outstanding tasks at which one of the waiters goes on.
-    awaited: AtomicU64,
+    awaited_left: AtomicU64,
+    /// Smallest number of completions at which one of the waiters goes on.
+    awaited_completed: AtomicU64,
+}
+
+/// The counts at which a waiter goes on, without mains and services.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Until {
+    /// This many tasks are outstanding, or fewer.
+    Left(u64),
+    /// This many tasks are complete, or more.
+    Completed(u64),
 }
 
 #[derive(Default)]
@@ -52,7 +63,12 @@ impl Counts {
 impl Tally {
     pub(super) fn new(workers: usize) -> Self {
         let counts = (0..=workers).map(|_| CachePadded::default()).collect();
-        Tally { counts, waiters: Wakers::default(), awaited: AtomicU64::new(0) }
+        Tally {
+            counts,
+            waiters: Wakers::default(),
+            awaited_left: AtomicU64::new(0),
+            awaited_completed: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// Counts a spawn by a worker.
@@ -98,15 +114,19 @@ impl Tally {
             return Vec::new();
         }
         // Before the waiters are removed: a later one sets it again.
-        self.awaited.swap(0, Ordering::AcqRel);
+        self.awaited_left.swap(0, Ordering::AcqRel);
+        self.awaited_completed.swap(u64::MAX, Ordering::AcqRel);
         self.waiters.take()
     }
 
-    /// Adds a waker to call at a completion that leaves `left` tasks outstanding or fewer, and at
-    /// others perhaps.
-    pub(super) fn add_waiter(&self, waker: &Waker, left: u64) {
+    /// Adds a waker to call at a completion after which the counts are `until`, and at others
+    /// perhaps.
+    pub(super) fn add_waiter(&self, waker: &Waker, until: Until) {
         self.waiters.add(waker);
-        self.awaited.fetch_max(left, Ordering::AcqRel);
+        match until {
+            Until::Left(left) => self.awaited_left.fetch_max(left, Ordering::AcqRel),
+            Until::Completed(count) => self.awaited_completed.fetch_min(count, Ordering::AcqRel),
+        };
         // Between this and the caller's reading of the counts: see `settle`.
         fence(Ordering::SeqCst);
     }
@@ -124,11 +144,13 @@ impl Tally {
         self.counts.iter().map(|counts| count(counts)).sum()
     }
 
-    fn members_completed(&self) -> u64 {
+    /// Counts the complete tasks, without mains and services.
+    pub(super) fn members_completed(&self) -> u64 {
         self.sum(|counts| counts.members.completed.load(Ordering::SeqCst))
     }
 
-    fn members_spawned(&self) -> u64 {
+    /// Counts the spawned tasks, without mains and services.
+    pub(super) fn members_spawned(&self) -> u64 {
         self.sum(|counts| counts.members.spawned.load(Ordering::SeqCst))
     }
 
@@ -143,9 +165,12 @@ impl Tally {
         self.outstanding() == 0
     }
 
-    /// Returns `true` if as few tasks are outstanding as some waiter waits for.
+    /// Returns `true` if the counts are those that some waiter waits for.
     fn is_awaited(&self) -> bool {
-        self.outstanding() <= self.awaited.load(Ordering::Relaxed)
+        let completed = self.members_completed();
+        let outstanding = self.members_spawned() - completed;
+        outstanding <= self.awaited_left.load(Ordering::Relaxed)
+            || completed >= self.awaited_completed.load(Ordering::Relaxed)
     }
 
     /// Counts the complete tasks, mains and services too.
@@ -179,11 +204,11 @@ mod loom_tests {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    #[test]
-    fn who_waits_sees_the_last_completion_or_is_woken() {
+    /// Lets two workers complete a task each while this thread waits `until` the counts `are_so`.
+    fn model_wait(until: Until, are_so: impl Fn(&Tally) -> bool + Send + Sync + Copy + 'static) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
-        model.check(|| {
+        model.check(move || {
             let tally = Arc::new(Tally::new(2));
             (0..2).for_each(|worker| tally.count_spawn(Role::Member, worker));
             let workers: Vec<_> = (0..2)
@@ -193,11 +218,22 @@ mod loom_tests {
                 })
                 .collect();
             let (waker, woken) = Woken::waker();
-            tally.add_waiter(&waker, 0);
-            let quiet = tally.is_quiet();
+            tally.add_waiter(&waker, until);
+            let are_so = are_so(&tally);
             workers.into_iter().for_each(|worker| worker.join().unwrap());
-            assert!(quiet || woken.is_woken());
+            assert!(are_so || woken.is_woken());
         });
+    }
+
+    #[test]
+    fn who_waits_sees_the_last_completion_or_is_woken() {
+        model_wait(Until::Left(0), Tally::is_quiet);
+    }
+
+    #[test]
+    fn who_waits_for_some_completions_sees_them_or_is_woken() {
+        model_wait(Until::Completed(1), |tally| tally.members_completed() >= 1);
+        model_wait(Until::Completed(2), |tally| tally.members_completed() >= 2);
     }
 
     /// Runs a task that spawns another one, which another worker runs.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use super::GroupInner;
 use super::closing::are_complete;
+use super::tally::Until;
 use crate::error::Error;
 use crate::record::note_wait;
 
@@ -36,14 +37,28 @@ impl GroupInner {
         if self.outstanding() < limit {
             return Ok(());
         }
+        self.until(Until::Left(limit / 2), || self.outstanding() <= limit / 2).await
+    }
+
+    /// Waits until as many tasks are complete.
+    pub(super) async fn until_completed(&self, count: u64) -> Result<(), Error> {
+        let are_complete = || self.tally.members_completed() >= count;
+        match are_complete() {
+            true => Ok(()),
+            false => self.until(Until::Completed(count), are_complete).await,
+        }
+    }
+
+    /// Waits until the counts are such that `goes_on`.
+    async fn until(&self, counts: Until, goes_on: impl Fn() -> bool) -> Result<(), Error> {
         let mut registered = false;
         poll_fn(|cx| {
             if registered && let Some(report) = self.shared.hang.report() {
                 return Poll::Ready(Err(Error::Hang(report)));
             }
-            self.wake_when_left(cx.waker(), limit / 2);
+            self.tally.add_waiter(cx.waker(), counts);
             registered = true;
-            if self.outstanding() <= limit / 2 {
+            if goes_on() {
                 return Poll::Ready(Ok(()));
             }
             note_wait("room in its group");

@@ -37,6 +37,58 @@ fn a_main_that_awaits_room_is_never_further_ahead_than_the_throttle() {
 }
 
 #[test]
+fn a_program_is_no_more_steps_ahead_than_its_lookahead() {
+    const TASKS: u64 = 5;
+    let _watchdog = common::watchdog();
+    for (workers, idle, ahead) in [(1, POLICIES[2], 1), (2, POLICIES[1], 3), (2, POLICIES[0], 0)] {
+        let runtime = Runtime::new(Config { workers, idle, ..Config::default() }).unwrap();
+        let group = runtime.group("spawner", 1);
+        let (spawner, ran) = (group.clone(), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&ran);
+        let main = group.spawn_main("main", async move {
+            let (mut lookahead, mut most) = (spawner.lookahead(ahead), 0);
+            for _ in 0..1_000 {
+                lookahead.step().await?;
+                for _ in 0..TASKS {
+                    let counted = Arc::clone(&counted);
+                    let task = spawner.task("counts").unthrottled();
+                    task.spawn(move || _ = counted.fetch_add(1, Ordering::Relaxed))?;
+                }
+                most = most.max(spawner.outstanding());
+            }
+            spawner.wait().await.map(|()| most)
+        });
+        let most = runtime.block_on(main.unwrap()).unwrap().unwrap().unwrap();
+        let ahead = ahead.max(1) as u64;
+        assert!(most <= ahead * TASKS, "{most} tasks were outstanding, {ahead} steps ahead");
+        assert_eq!(ran.load(Ordering::Relaxed), 1_000 * TASKS);
+    }
+}
+
+#[test]
+fn steps_within_the_lookahead_overlap() {
+    let _watchdog = common::watchdog();
+    let runtime = common::runtime(1);
+    let group = runtime.group("spawner", 1);
+    let spawner = group.clone();
+    let main = group.spawn_main("main", async move {
+        let mut lookahead = spawner.lookahead(3);
+        let mut events = Vec::new();
+        for _ in 0..3 {
+            lookahead.step().await?;
+            events.push(PendingEvent::of_group(&spawner, "event")?);
+        }
+        drop(events.remove(0));
+        // Another program of the group, whose task ends after all of this one.
+        let others = PendingEvent::of_group(&spawner, "of another program")?;
+        lookahead.step().await?;
+        drop((events, others));
+        spawner.wait().await
+    });
+    runtime.block_on(main.unwrap()).unwrap().unwrap().unwrap();
+}
+
+#[test]
 fn a_wait_for_room_ends_with_a_hang() {
     let _watchdog = common::watchdog();
     let hang_after = Duration::from_millis(20);

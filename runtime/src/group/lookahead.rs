@@ -1,0 +1,38 @@
+//! Look-ahead of a program that spawns its tasks step by step.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::GroupInner;
+use crate::error::Error;
+
+/// Steps of a program that overlap, made by [`Group::lookahead`](super::Group::lookahead).
+#[must_use = "a look-ahead bounds nothing unless each step begins with it"]
+pub struct Lookahead {
+    group: Arc<GroupInner>,
+    steps: usize,
+    /// Tasks of the group that were spawned before each of the last steps.
+    spawned_before: VecDeque<u64>,
+}
+
+impl Lookahead {
+    pub(super) fn new(group: &Arc<GroupInner>, steps: usize) -> Self {
+        let steps = steps.max(1);
+        let spawned_before = VecDeque::with_capacity(steps + 1);
+        Lookahead { group: Arc::clone(group), steps, spawned_before }
+    }
+
+    /// Begins a step, once no more tasks of the group are outstanding than have been spawned since
+    /// the last steps began, as many as overlap and this one. The caller must not hold regions or
+    /// locks that those tasks need.
+    ///
+    /// **Errors**: a hang. **Cost**: reads the counts of every worker.
+    pub async fn step(&mut self) -> Result<(), Error> {
+        self.spawned_before.push_back(self.group.tally.members_spawned());
+        if self.spawned_before.len() > self.steps {
+            self.spawned_before.pop_front();
+            self.group.until_completed(self.spawned_before[0]).await?;
+        }
+        Ok(())
+    }
+}
