@@ -4,19 +4,18 @@
 //! row block of `B` that it has. The tasks of one row block of the product are a chain, which sums
 //! it up. `A` and the product swap roles after every multiplication.
 
-use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ndarray::s;
-use talpf_runtime::{Matrix, Tiling, Token};
+use talpf_runtime::{Ix2, Matrix, Region, Scope, Tiling};
 
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps, Variant,
-    solve_on_ranks,
+    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Variant,
+    declare_count, solve_on_ranks,
 };
 use crate::{Error, matrix};
 
@@ -36,27 +35,25 @@ pub(super) fn solve(
 
 /// Runs the program of a rank.
 async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
-    let mut slices = Slices::new(&ctx, &input).await?;
-    let mut steps = Steps::new(&ctx, &input.observer)?;
+    let slices = Slices::new(&ctx, &input).await?;
+    let steps = input.problem.iterations();
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for _ in 0..input.problem.iterations() {
-        let step = steps.begin().await?;
-        let mut syncs = Vec::new();
-        for hop in 0..input.machine.ranks() {
-            if hop + 1 < input.machine.ranks() {
-                syncs.extend(slices.ring.pass_on(hop, Step::Spawned(&ctx, &step))?);
+    ctx.spawn_steps(input.machine, steps, 2, LOOKAHEAD, |step, number| {
+        for hop in 0..ctx.size() {
+            if hop + 1 < ctx.size() {
+                slices.ring.pass_on(hop, step)?;
             }
-            slices.spawn_products(&ctx, hop, &step)?;
+            slices.declare_products(&ctx, hop, step, number)?;
         }
-        steps.end(&ctx, syncs)?;
-        mem::swap(&mut slices.a, &mut slices.c);
-    }
-    steps.finish(&ctx).await?;
+        declare_count(&ctx, &input.observer, step, &slices.last(number))
+    })
+    .await?;
+    ctx.group().wait().await?;
     let ended = Instant::now();
 
-    Ok(Part { result: slices.collect(&ctx).await?, started, ended })
+    Ok(Part { result: slices.collect(&ctx, steps).await?, started, ended })
 }
 
 /// Slices of one rank.
@@ -64,8 +61,8 @@ struct Slices {
     problem: Problem,
     /// Packed row blocks of `B`, each a row of the ring's matrix.
     ring: Ring,
-    a: Matrix<f64>,
-    c: Matrix<f64>,
+    /// The left factor of even multiplications, which is the product of odd ones, and the other.
+    factors: [Matrix<f64>; 2],
     pace: Pace,
 }
 
@@ -94,16 +91,25 @@ impl Slices {
         Ok(Self {
             problem,
             ring: Ring::new(ctx, shape, b).await?,
-            c: Matrix::new(ctx.group(), c.into_cells(), size, tiling)?,
-            a: Matrix::new(ctx.group(), a.into_cells(), size, tiling)?,
+            factors: [
+                Matrix::new(ctx.group(), a.into_cells(), size, tiling)?,
+                Matrix::new(ctx.group(), c.into_cells(), size, tiling)?,
+            ],
             pace: Pace::of(ctx, input.machine),
         })
     }
 
-    /// Spawns a task for each row block of the product and each row block of `B` that is here in
+    /// Declares a task for each row block of the product and each row block of `B` that is here in
     /// this hop.
-    fn spawn_products(&self, ctx: &RankContext, hop: usize, step: &Token) -> Result<(), Error> {
+    fn declare_products<'a>(
+        &'a self,
+        ctx: &RankContext,
+        hop: usize,
+        step: Step<'_, 'a>,
+        number: usize,
+    ) -> Result<(), Error> {
         let (ranks, size) = (ctx.size(), self.problem.size());
+        let (factor, product) = (&self.factors[number % 2], &self.factors[(number + 1) % 2]);
         let (owner, b) = self.ring.at(hop);
         let here = share(self.problem.blocks(), owner, ranks);
         for (place, block) in here.clone().enumerate() {
@@ -112,18 +118,16 @@ impl Slices {
                 is_last: hop + 1 == ranks && block + 1 == here.end,
             };
             let depth = self.problem.extent(block..block + 1);
-            for rows in pieces(0..self.c.rows(), self.problem.block()) {
+            for rows in pieces(0..product.rows(), self.problem.block()) {
                 let (pace, depth) = (self.pace.clone(), depth.clone());
-                let task = ctx
-                    .group()
+                let task = step
                     .task("multiply")
-                    .input(&self.a.region(rows.clone(), ..))
+                    .input(&factor.region(rows.clone(), ..))
                     .input(&b.row(place, ..panels::len(depth.len(), size)))
-                    .inout(&self.c.region(rows, ..))
-                    .input(&step.region());
-                task.spawn(move |a, b, c, step| {
-                    pace.compute((a, b, c, step), |(a, b, c, _)| {
-                        let a = a.view().slice_move(s![.., depth]);
+                    .inout(&product.region(rows, ..));
+                task.spawn(move |a, b, c| {
+                    pace.compute((a, b, c), |(a, b, c)| {
+                        let a = a.view().slice_move(s![.., depth.clone()]);
                         kernel::multiply(a, b, c.view_mut(), term);
                     });
                 })?;
@@ -132,9 +136,16 @@ impl Slices {
         Ok(())
     }
 
-    /// Converts the slices into the last product.
-    async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
-        let task = ctx.group().task("collect").input(&self.a.all());
+    /// Returns the region of the task that is declared last in a step.
+    fn last(&self, number: usize) -> Region<'_, f64, Ix2> {
+        let product = &self.factors[(number + 1) % 2];
+        let rows = pieces(0..product.rows(), self.problem.block()).last().unwrap_or_default();
+        product.region(rows, ..)
+    }
+
+    /// Converts the slices into the product of multiplication `steps - 1`.
+    async fn collect(self, ctx: &RankContext, steps: usize) -> Result<Vec<f64>, Error> {
+        let task = ctx.group().task("collect").input(&self.factors[steps % 2].all());
         let read = task.run(|cells| cells.view().iter().copied().collect())?;
         Ok(read.await?)
     }

@@ -3,20 +3,20 @@
 //! The tiles of a round arrive in one of two pairs of buffers, so that those of the next round are
 //! in flight while this one computes. A rank exposes its tiles of `A` and `B` in every round.
 
-use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ndarray::{ArrayView2, ArrayViewMut2};
-use talpf::{Context, MemorySlot, Rank, SyncHandle, SyncMode};
-use talpf_runtime::{Array, Token};
+use talpf::{Context, MemorySlot, Rank};
+use talpf_runtime::{Array, Region, Scope};
 
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    Machine, Messages, Observer, Pace, Part, RankContext, RunInput, Steps, Variant, solve_on_ranks,
+    LOOKAHEAD, Machine, Messages, Observer, Pace, Part, Protocol, RankContext, RemoteElement,
+    Round, RunInput, Step, Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -43,25 +43,23 @@ pub(super) fn solve(
 
 /// Runs the program of a rank.
 async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
-    let mut tiles = Tiles::new(&ctx, &input).await?;
-    let mut steps = Steps::new(&ctx, &input.observer)?;
+    let tiles = Tiles::new(&ctx, &input).await?;
+    let steps = input.problem.iterations();
 
     ctx.barrier().await?;
     let started = Instant::now();
-    for iteration in 0..input.problem.iterations() {
-        let step = steps.begin().await?;
-        let mut syncs = Vec::new();
+    ctx.spawn_steps(input.machine, steps, 2, LOOKAHEAD, |step, number| {
         for round in 0..tiles.side {
-            syncs.extend(tiles.spawn_exchange(iteration, round)?);
-            tiles.spawn_products(&ctx, round, &step)?;
+            tiles.declare_exchange(step, number, round)?;
+            tiles.declare_products(step, number, round)?;
         }
-        steps.end(&ctx, syncs)?;
-        tiles.swap();
-    }
-    steps.finish(&ctx).await?;
+        declare_count(&ctx, &input.observer, step, &tiles.last(number))
+    })
+    .await?;
+    ctx.group().wait().await?;
     let ended = Instant::now();
 
-    Ok(Part { result: tiles.collect(&ctx).await?, started, ended })
+    Ok(Part { result: tiles.collect(&ctx, steps).await?, started, ended })
 }
 
 /// Tiles of rank `(row, col)` in a square of `side x side`: those of `B` packed, all others stored
@@ -71,9 +69,10 @@ struct Tiles {
     side: usize,
     row: usize,
     col: usize,
-    a: Array<f64>,
+    /// Tiles of the left factor of even multiplications, which is the product of odd ones, and of
+    /// the other.
+    factors: [Array<f64>; 2],
     b: Array<f64>,
-    c: Array<f64>,
     fetched_a: [Array<f64>; 2],
     fetched_b: [Array<f64>; 2],
     means: Means,
@@ -82,11 +81,12 @@ struct Tiles {
 
 /// Means by which tiles get to the ranks that need them.
 enum Means {
-    /// Gets from the slots of `a`, `b` and `c`.
+    /// Gets from the slots of the factors and of `b`.
     Gets {
         ctx: Context,
-        mode: SyncMode,
-        slots: [MemorySlot<f64>; 3],
+        protocol: Protocol,
+        factors: [MemorySlot<f64>; 2],
+        b: MemorySlot<f64>,
     },
     Messages(Messages),
 }
@@ -103,9 +103,9 @@ impl Tiles {
             Array::new(ctx.group(), cells, tile)
         };
         let initial = |factor| kernel::initial(factor, rows.clone(), cols.clone());
-        let a = tile(initial(Factor::A).into_cells())?;
+        let factors =
+            [tile(initial(Factor::A).into_cells())?, tile(vec![0.0; rows.len() * cols.len()])?];
         let b = packed(panels::pack(initial(Factor::B).view()))?;
-        let c = tile(vec![0.0; rows.len() * cols.len()])?;
         let largest = size.div_ceil(side);
         let fetched_a = || tile(vec![0.0; largest * largest]);
         let fetched_b = || packed(vec![0.0; panels::len(largest, largest)]);
@@ -114,24 +114,17 @@ impl Tiles {
         let means = match ctx {
             RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
             RankContext::OneSided(ctx, protocol) => {
-                let (a, b) = (ctx.register_global(&a).await?, ctx.register_global(&b).await?);
-                let slots = [a, b, ctx.register_global(&c).await?];
+                let [even, odd] = &factors;
+                let slots = [ctx.register_global(even).await?, ctx.register_global(odd).await?];
+                let b = ctx.register_global(&b).await?;
                 for buffer in fetched_a.iter().chain(&fetched_b) {
                     ctx.register_local(buffer)?;
                 }
-                Means::Gets { ctx: ctx.clone(), mode: protocol.mode, slots }
+                Means::Gets { ctx: ctx.clone(), protocol: *protocol, factors: slots, b }
             }
         };
         let (problem, pace) = (input.problem, Pace::of(ctx, input.machine));
-        Ok(Self { problem, side, row, col, a, b, c, fetched_a, fetched_b, means, pace })
-    }
-
-    /// Makes the product the left factor of the next multiplication.
-    fn swap(&mut self) {
-        mem::swap(&mut self.a, &mut self.c);
-        if let Means::Gets { slots, .. } = &mut self.means {
-            slots.swap(0, 2);
-        }
+        Ok(Self { problem, side, row, col, factors, b, fetched_a, fetched_b, means, pace })
     }
 
     /// Returns the number of rows or columns of the tiles with this index.
@@ -144,9 +137,15 @@ impl Tiles {
         (self.row + self.col + round) % self.side
     }
 
-    /// Spawns the exchange after which this rank has both tiles of a round, and the sync of the
+    /// Declares the exchange after which this rank has both tiles of a round, and the sync of the
     /// round, if it has one.
-    fn spawn_exchange(&self, iteration: usize, round: usize) -> Result<Option<SyncHandle>, Error> {
+    fn declare_exchange<'a>(
+        &'a self,
+        step: Step<'_, 'a>,
+        number: usize,
+        round: usize,
+    ) -> Result<(), Error> {
+        let factor = &self.factors[number % 2];
         let depth = self.depth(round);
         let rank = |row: usize, col: usize| row * self.side + col;
         let a_len = self.extent(self.row) * self.extent(depth);
@@ -154,59 +153,62 @@ impl Tiles {
         let fetched_a = self.fetched_a[round % 2].region(..a_len);
         let fetched_b = self.fetched_b[round % 2].region(..b_len);
         match &self.means {
-            Means::Gets { ctx, mode, slots: [a, b, _] } => {
-                let owner = |row: usize, col: usize| Rank(rank(row, col) as u32);
-                ctx.get(a.at(owner(self.row, depth), 0), &fetched_a)?;
-                ctx.get(b.at(owner(depth, self.col), 0), &fetched_b)?;
-                let sync = ctx.sync(*mode);
-                Ok(Some(sync.expose(&self.a.all()).expose(&self.b.all()).spawn()?))
+            Means::Gets { ctx, protocol, factors, b } => {
+                let remote = |slot: &MemorySlot<f64>, row, col| {
+                    let rank = Rank::from(rank(row, col) as u32);
+                    RemoteElement { slot: slot.clone(), rank, index: 0 }
+                };
+                let round = Round {
+                    protocol: *protocol,
+                    lane: ctx,
+                    given: vec![factor.all(), self.b.all()],
+                    taken: vec![fetched_a, fetched_b],
+                    remotes: vec![
+                        remote(&factors[number % 2], self.row, depth),
+                        remote(b, depth, self.col),
+                    ],
+                };
+                round.declare(step)
             }
             Means::Messages(messages) => {
-                // Tiles of `a` of two multiplications may overtake each other, those of three
-                // cannot;
-                // those of `b` never change.
-                let tags = 4 * round + 2 * (iteration % 2);
+                // Tiles of the factor of two multiplications may overtake each other, those of
+                // three cannot; those of `b` never change.
+                let tags = 4 * round + 2 * (number % 2);
                 // Rank whose depth in this round is the position of the own tile.
                 let back = |from: usize, by: usize| {
                     (from + 2 * self.side - by - round % self.side) % self.side
                 };
                 let to_a = rank(self.row, back(self.col, self.row));
                 let to_b = rank(back(self.row, self.col), self.col);
-                messages.declare_send(messages.group(), &self.a.all(), to_a, tags)?;
-                messages.declare_send(messages.group(), &self.b.all(), to_b, tags + 1)?;
-                messages.declare_receive(
-                    messages.group(),
-                    &fetched_a,
-                    rank(self.row, depth),
-                    tags,
-                )?;
-                messages.declare_receive(
-                    messages.group(),
-                    &fetched_b,
-                    rank(depth, self.col),
-                    tags + 1,
-                )?;
-                Ok(None)
+                let (from_a, from_b) = (rank(self.row, depth), rank(depth, self.col));
+                messages.declare_send(&step, &factor.all(), to_a, tags)?;
+                messages.declare_send(&step, &self.b.all(), to_b, tags + 1)?;
+                messages.declare_receive(&step, &fetched_a, from_a, tags)?;
+                messages.declare_receive(&step, &fetched_b, from_b, tags + 1)
             }
         }
     }
 
-    /// Spawns a task for each block of rows of the tile.
-    fn spawn_products(&self, ctx: &RankContext, round: usize, step: &Token) -> Result<(), Error> {
+    /// Declares a task for each block of rows of the tile.
+    fn declare_products<'a>(
+        &'a self,
+        step: Step<'_, 'a>,
+        number: usize,
+        round: usize,
+    ) -> Result<(), Error> {
+        let product = &self.factors[(number + 1) % 2];
         let term = Term { is_first: round == 0, is_last: round + 1 == self.side };
         let (a, b) = (&self.fetched_a[round % 2], &self.fetched_b[round % 2]);
         let (depth, cols) = (self.extent(self.depth(round)), self.extent(self.col));
         for rows in pieces(0..self.extent(self.row), self.problem.block()) {
             let pace = self.pace.clone();
             let cells = |cols: usize| -> Range<usize> { rows.start * cols..rows.end * cols };
-            ctx.group()
-                .task("multiply")
+            step.task("multiply")
                 .input(&a.region(cells(depth)))
                 .input(&b.region(..panels::len(depth, cols)))
-                .inout(&self.c.region(cells(cols)))
-                .input(&step.region())
-                .spawn(move |a, b, c, step| {
-                    pace.compute((a, b, c, step), |(a, b, c, _)| {
+                .inout(&product.region(cells(cols)))
+                .spawn(move |a, b, c| {
+                    pace.compute((a, b, c), |(a, b, c)| {
                         let height = rows.len();
                         let shaped = "as many cells as rows and columns say";
                         let a = ArrayView2::from_shape((height, depth), a).expect(shaped);
@@ -218,9 +220,17 @@ impl Tiles {
         Ok(())
     }
 
-    /// Converts the tiles into that of the last product.
-    async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
-        let task = ctx.group().task("collect").input(&self.a.all());
+    /// Returns the region of the task that is declared last in a step.
+    fn last(&self, number: usize) -> Region<'_, f64> {
+        let rows = pieces(0..self.extent(self.row), self.problem.block()).last();
+        let rows = rows.unwrap_or_default();
+        let cols = self.extent(self.col);
+        self.factors[(number + 1) % 2].region(rows.start * cols..rows.end * cols)
+    }
+
+    /// Converts the tiles into that of the product of multiplication `steps - 1`.
+    async fn collect(self, ctx: &RankContext, steps: usize) -> Result<Vec<f64>, Error> {
+        let task = ctx.group().task("collect").input(&self.factors[steps % 2].all());
         Ok(task.run(|cells| cells.to_vec())?.await?)
     }
 }

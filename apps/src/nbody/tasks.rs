@@ -7,14 +7,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use talpf::SyncHandle;
 use talpf_runtime::{Matrix, Region, Scope, Tiling};
 
 use super::{Problem, Solution, kernel};
 use crate::Error;
 use crate::partition::share;
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps, Variant,
+    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Variant,
     declare_count, solve_on_ranks,
 };
 
@@ -41,21 +40,12 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
 
     ctx.barrier().await?;
     let started = Instant::now();
-    if input.machine.replays() {
-        ctx.iterate(steps, 1, |step, _| {
-            blocks.declare_step(&ctx, step)?;
-            declare_count(&ctx, &input.observer, step, &blocks.last())
-        })?;
-        ctx.group().wait().await?;
-    } else {
-        let mut under_way = Steps::new(&ctx, &input.observer)?;
-        for _ in 0..steps {
-            let token = under_way.begin().await?;
-            let syncs = blocks.declare_step(&ctx, Step::Spawned(&ctx, &token))?;
-            under_way.end(&ctx, syncs)?;
-        }
-        under_way.finish(&ctx).await?;
-    }
+    ctx.spawn_steps(input.machine, steps, 1, LOOKAHEAD, |step, _| {
+        blocks.declare_step(&ctx, step)?;
+        declare_count(&ctx, &input.observer, step, &blocks.last())
+    })
+    .await?;
+    ctx.group().wait().await?;
     let ended = Instant::now();
 
     Ok(Part { result: blocks.collect(&ctx).await?, started, ended })
@@ -99,21 +89,15 @@ impl Blocks {
         })
     }
 
-    /// Declares all hops and then the moves. Hands out the syncs that are spawned.
-    fn declare_step<'a>(
-        &'a self,
-        ctx: &RankContext,
-        step: Step<'_, 'a>,
-    ) -> Result<Vec<SyncHandle>, Error> {
-        let mut syncs = Vec::new();
+    /// Declares all hops and then the moves.
+    fn declare_step<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
         for hop in 0..ctx.size() {
             if hop + 1 < ctx.size() {
-                syncs.extend(self.ring.pass_on(hop, step)?);
+                self.ring.pass_on(hop, step)?;
             }
             self.declare_pulls(ctx, hop, step)?;
         }
-        self.declare_moves(step)?;
-        Ok(syncs)
+        self.declare_moves(step)
     }
 
     /// Declares a task for each pair of an own block and one that is here in this hop.
@@ -132,15 +116,11 @@ impl Blocks {
                     .priority(self.priority(hop, source.0))
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))
-                    .inout(&self.sums.row(target, ..))
-                    .input(step.tokens());
-                task.spawn(move |targets, sources, sums, tokens| {
-                    pace.compute(
-                        (targets, sources, sums, tokens),
-                        |(targets, sources, sums, _)| {
-                            kernel::pull(targets, sources, sums);
-                        },
-                    );
+                    .inout(&self.sums.row(target, ..));
+                task.spawn(move |targets, sources, sums| {
+                    pace.compute((targets, sources, sums), |(targets, sources, sums)| {
+                        kernel::pull(targets, sources, sums);
+                    });
                 })?;
             }
         }
@@ -155,9 +135,8 @@ impl Blocks {
                 .priority(self.priority(0, 0))
                 .inout(&self.ring.own().row(block, ..))
                 .inout(&self.velocities.row(block, ..))
-                .inout(&self.sums.row(block, ..))
-                .input(step.tokens());
-            task.spawn_borrowed(|bodies, velocities, sums, _tokens| {
+                .inout(&self.sums.row(block, ..));
+            task.spawn_borrowed(|bodies, velocities, sums| {
                 kernel::advance(bodies, velocities, sums);
             })?;
         }

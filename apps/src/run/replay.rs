@@ -1,38 +1,30 @@
 //! Steps whose tasks are spawned anew or replayed, and their rounds of one-sided communication.
 
-use talpf::{Arrivals, EachStep, Lane, MemorySlot, OneSided, Rank, SyncBuilder, SyncHandle};
-use talpf_runtime::{Each, Region, Scope, TaskBuilder, Token};
+use talpf::{Arrivals, Lane, MemorySlot, OneSided, Rank};
+use talpf_runtime::{Each, Region, Scope, TaskBuilder};
 
-use super::{Observer, Protocol, RankContext, Transfer};
+use super::{Machine, Observer, Protocol, RankContext, Transfer};
 use crate::Error;
+
+/// Number of steps that overlap in most applications. Enough to have work while data is in flight;
+/// more costs memory and caches.
+pub(crate) const LOOKAHEAD: usize = 4;
 
 /// Step of a rank, whose tasks are spawned or replayed.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'s, 'a> {
-    /// Tasks are spawned; those that compute have the token as input.
-    Spawned(&'s RankContext, &'a Token),
+    /// Tasks and operations are spawned.
+    Spawned(&'s RankContext),
     /// Tasks and operations are declared once, for all steps of an iteration.
     Replayed(&'s talpf::Iteration<'s, 'a>),
     /// Tasks, of which some send or receive messages, are declared once.
     WithMessages(&'s talpf_runtime::Iteration<'a>),
 }
 
-impl<'a> Step<'_, 'a> {
-    /// Returns the token of a step that is spawned; steps of an iteration have none.
-    pub(crate) fn tokens(self) -> Option<Region<'a, ()>> {
-        match self {
-            Self::Spawned(_, token) => Some(token.region()),
-            Self::Replayed(_) | Self::WithMessages(_) => None,
-        }
-    }
-}
-
 impl<'a> Scope<'a> for Step<'_, 'a> {
-    /// Begins the declaration of a task. A task that computes has the [tokens](Step::tokens) as
-    /// inputs.
     fn task(&self, label: &'static str) -> TaskBuilder<'_, (), (), Each<'_, 'a>> {
         match self {
-            Self::Spawned(ctx, _) => Scope::task(ctx.group(), label),
+            Self::Spawned(ctx) => Scope::task(ctx.group(), label),
             Self::Replayed(iteration) => Scope::task(*iteration, label),
             Self::WithMessages(iteration) => Scope::task(*iteration, label),
         }
@@ -40,6 +32,28 @@ impl<'a> Scope<'a> for Step<'_, 'a> {
 }
 
 impl RankContext {
+    /// Spawns `steps` steps: `unroll` of them are declared, to be replayed, or each is spawned once
+    /// it is `lookahead` steps ahead at most. `declare` gets the number of the step, modulo `unroll`.
+    pub(crate) async fn spawn_steps<'a>(
+        &'a self,
+        machine: Machine,
+        steps: usize,
+        unroll: usize,
+        lookahead: usize,
+        declare: impl Fn(Step<'_, 'a>, usize) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if machine.replays() {
+            self.iterate(steps, unroll, declare)?;
+        } else {
+            let mut lookahead = self.group().lookahead(lookahead);
+            for step in 0..steps {
+                lookahead.step().await?;
+                declare(Step::Spawned(self), step % unroll)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Declares `unroll` steps, which then run `steps` times in all.
     pub(crate) fn iterate<'a>(
         &'a self,
@@ -81,9 +95,9 @@ pub(crate) struct RemoteElement {
 }
 
 impl<'a, D: Send + 'static> Round<'a, D> {
-    /// Declares the operations of the round and its end. Returns the sync of a spawned round. A
-    /// replayed round without pieces has no end, since nothing would delay it.
-    pub(crate) fn declare(mut self, step: Step<'_, 'a>) -> Result<Option<SyncHandle>, Error> {
+    /// Declares the operations of the round and its end. A replayed round without pieces has no
+    /// end, since nothing would delay it.
+    pub(crate) fn declare(mut self, step: Step<'_, 'a>) -> Result<(), Error> {
         // Operations are counted at the rank whose memory they access.
         if let Arrivals::Msg(count) = &mut self.protocol.mode.arrivals {
             let reached = match self.protocol.transfer {
@@ -92,21 +106,15 @@ impl<'a, D: Send + 'static> Round<'a, D> {
             };
             *count = reached.len() as u32;
         }
-        let Step::Replayed(iteration) = step else {
-            self.transfer(self.lane)?;
-            return Ok(Some(self.windows(self.lane.sync(self.protocol.mode)).spawn()?));
-        };
-        if !self.given.is_empty() || !self.taken.is_empty() {
-            let iteration = iteration.on(self.lane)?;
-            self.transfer(&iteration)?;
-            let sync: SyncBuilder<'_, 'a, EachStep<'_, 'a>> = iteration.sync(self.protocol.mode);
-            self.windows(sync).spawn()?;
+        match step {
+            Step::Replayed(_) if self.given.is_empty() && self.taken.is_empty() => Ok(()),
+            Step::Replayed(iteration) => self.declare_in(&iteration.on(self.lane)?),
+            Step::Spawned(_) | Step::WithMessages(_) => self.declare_in(self.lane),
         }
-        Ok(None)
     }
 
-    /// Declares a put or a get of every piece.
-    fn transfer(&self, scope: &impl OneSided<'a>) -> Result<(), Error> {
+    /// Declares a put or a get of every piece, and the sync with its windows.
+    fn declare_in(&self, scope: &impl OneSided<'a>) -> Result<(), Error> {
         let remotes = self.remotes.iter().map(|remote| remote.slot.at(remote.rank, remote.index));
         match self.protocol.transfer {
             Transfer::Put => {
@@ -116,15 +124,12 @@ impl<'a, D: Send + 'static> Round<'a, D> {
                 self.taken.iter().zip(remotes).try_for_each(|(to, from)| scope.get(from, to))?
             }
         }
-        Ok(())
-    }
-
-    /// Declares the windows in which operations of peers land.
-    fn windows<'s, S>(&self, sync: SyncBuilder<'s, 'a, S>) -> SyncBuilder<'s, 'a, S> {
-        match self.protocol.transfer {
+        let sync = scope.sync(self.protocol.mode);
+        let sync = match self.protocol.transfer {
             Transfer::Put => self.taken.iter().fold(sync, |sync, region| sync.window(region)),
             Transfer::Get => self.given.iter().fold(sync, |sync, region| sync.expose(region)),
-        }
+        };
+        Ok(sync.spawn()?)
     }
 }
 

@@ -7,7 +7,7 @@
 //! buffer would not be enough, because a rank could empty it only after the next rank has emptied
 //! its own, all the way round the ring.
 
-use talpf::{Context, MemorySlot, Rank, SyncHandle};
+use talpf::{Context, MemorySlot, Rank};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling};
 
 use super::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
@@ -88,12 +88,8 @@ impl Ring {
     }
 
     /// Declares the exchange after which this rank has the pieces of the next hop, and the end of
-    /// its round, if it has one. Returns the sync of a spawned round.
-    pub(crate) fn pass_on<'a>(
-        &'a self,
-        hop: usize,
-        step: Step<'_, 'a>,
-    ) -> Result<Option<SyncHandle>, Error> {
+    /// its round, if it has one.
+    pub(crate) fn pass_on<'a>(&'a self, hop: usize, step: Step<'_, 'a>) -> Result<(), Error> {
         let (here, there) = (self.buffer(hop), self.buffer(hop + 1));
         let next = (self.rank + 1) % self.ranks;
         let previous = (self.rank + self.ranks - 1) % self.ranks;
@@ -106,7 +102,7 @@ impl Ring {
                     messages.declare_send(&step, &self.piece(here, piece), next, tag)?;
                     messages.declare_receive(&step, &self.piece(there, piece), previous, tag)?;
                 }
-                Ok(None)
+                Ok(())
             }
             Means::OneSided { ctx, protocol, slots } => {
                 // All ranks have the same buffers: a piece goes to the buffer in which the next

@@ -106,6 +106,13 @@ impl GroupInner {
         self.cancellation.reason.lock().clone().unwrap_or_default()
     }
 
+    /// Returns the error that reports the cancellation, if there is one.
+    pub(super) fn cancellation(&self) -> Option<Error> {
+        let cancelled =
+            || Error::Cancelled { group: self.name().to_owned(), reason: self.cancel_reason() };
+        self.cancellation.flag.is_set().then(cancelled)
+    }
+
     /// Ends the cancellation, if there is one, with the error that reports it.
     pub(super) fn take_cancellation(&self) -> Option<Error> {
         let mut reason = self.cancellation.reason.lock();

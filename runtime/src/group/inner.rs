@@ -141,6 +141,12 @@ impl GroupInner {
         }
     }
 
+    /// Returns, as an error, the cancellation of the group or its failure, and leaves both.
+    pub(super) fn check_failure(&self) -> Result<(), Error> {
+        let failed = || self.failure.lock().clone().map(Error::TaskFailed);
+        self.cancellation().or_else(failed).map_or(Ok(()), Err)
+    }
+
     /// Returns, as an error, the cancellation of the group, or the failure with the longest chain
     /// if any task failed, and clears both.
     pub(crate) fn take_failure(&self) -> Result<(), Error> {

@@ -26,8 +26,11 @@ impl Lookahead {
     /// the last steps began, as many as overlap and this one. The caller must not hold regions or
     /// locks that those tasks need.
     ///
-    /// **Errors**: a hang. **Cost**: reads the counts of every worker.
+    /// **Errors**: a task of the group has failed, or the group is cancelled, which the next
+    /// [`Group::wait`](super::Group::wait) returns as well; a hang. **Cost**: reads the counts of
+    /// every worker.
     pub async fn step(&mut self) -> Result<(), Error> {
+        self.group.check_failure()?;
         self.spawned_before.push_back(self.group.tally.members_spawned());
         if self.spawned_before.len() > self.steps {
             self.spawned_before.pop_front();

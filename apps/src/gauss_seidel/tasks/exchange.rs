@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use talpf::{Arrivals, Context, Lane, MemorySlot, SyncHandle};
+use talpf::{Arrivals, Context, Lane, MemorySlot};
 use talpf_runtime::Matrix;
 
 use crate::Error;
@@ -62,14 +62,13 @@ impl Exchange {
     }
 
     /// Declares the exchange of a superstep: this rank sends its outermost rows if it computes, and
-    /// receives those of the neighbours that do. Syncs of spawned rounds are added to `syncs`.
+    /// receives those of the neighbours that do.
     pub(super) fn declare<'a>(
         &'a self,
         field: &'a Matrix<f64>,
         columns: &[Range<usize>],
         computes: impl Fn(usize) -> bool,
         step: Step<'_, 'a>,
-        syncs: &mut Vec<SyncHandle>,
     ) -> Result<(), Error> {
         let sources = || self.neighbours.iter().filter(|with| computes(with.rank));
         let targets = || self.neighbours.iter().filter(|_| computes(self.rank));
@@ -104,7 +103,7 @@ impl Exchange {
                         taken.extend(sources().map(|with| piece(with.halo, column)));
                     }
                     let round = Round { protocol: *protocol, lane, given, taken, remotes };
-                    syncs.extend(round.declare(step)?);
+                    round.declare(step)?;
                 }
             }
         }

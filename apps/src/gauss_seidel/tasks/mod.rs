@@ -36,7 +36,7 @@ use crate::Error;
 use crate::heat::{Border, Neighbours, collect_field};
 use crate::partition::pieces;
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant, declare_count,
+    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, RunInput, Step, Variant, declare_count,
     solve_on_ranks,
 };
 
@@ -74,7 +74,7 @@ async fn rank(
             let here = ctx.rank();
             let exchange = |computes: &dyn Fn(usize) -> bool| {
                 let Band { exchange, field, columns, .. } = &band;
-                exchange.declare(field, columns, computes, step, &mut Vec::new())
+                exchange.declare(field, columns, computes, step)
             };
             exchange(&|rank| rank != here)?;
             band.declare_step(step)?;
@@ -130,31 +130,18 @@ impl Band {
         observer: &Observer,
         supersteps: Range<usize>,
     ) -> Result<(), Error> {
-        let mut steps = Steps::new(ctx, observer)?;
-        let mut syncs = Vec::new();
+        let mut lookahead = ctx.group().lookahead(2 * LOOKAHEAD);
         for superstep in supersteps {
+            lookahead.step().await?;
+            let step = Step::Spawned(ctx);
             let computes = |rank| self.computes(rank, superstep);
-            let token = steps.token();
             if computes(ctx.rank()) {
-                steps.begin().await?;
-                self.declare_step(Step::Spawned(ctx, &token))?;
+                self.declare_step(step)?;
+                declare_count(ctx, observer, step, &self.last_row())?;
             }
-            self.exchange.declare(
-                &self.field,
-                &self.columns,
-                computes,
-                Step::Spawned(ctx, &token),
-                &mut syncs,
-            )?;
-            if computes(ctx.rank()) {
-                steps.end(ctx, syncs.drain(..))?;
-            }
+            self.exchange.declare(&self.field, &self.columns, computes, step)?;
         }
-        steps.finish(ctx).await?;
-        for sync in syncs {
-            sync.await?;
-        }
-        Ok(())
+        Ok(ctx.group().wait().await?)
     }
 
     /// Returns `true` if `rank` computes a step in a superstep.
@@ -178,10 +165,9 @@ impl Band {
                     .input(&matrix.row(rows.end, cols.clone()))
                     .input(&matrix.region(rows.clone(), left))
                     .input(&matrix.region(rows.clone(), right));
-                let task = task.input(step.tokens());
-                task.spawn(move |block, above, below, left, right, tokens| {
-                    let guards = (block, above, below, left, right, tokens);
-                    pace.compute(guards, |(block, above, below, left, right, _)| {
+                task.spawn(move |block, above, below, left, right| {
+                    let guards = (block, above, below, left, right);
+                    pace.compute(guards, |(block, above, below, left, right)| {
                         let ring = Ring {
                             above,
                             below,

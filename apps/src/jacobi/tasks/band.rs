@@ -58,12 +58,12 @@ impl Band {
         let (old, new) = (self.before(number), self.after(number));
         for (rows, cols) in self.strips() {
             let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
-            // The limit of overlapping steps is the throttle.
+            // The look-ahead is the throttle.
             let task = step.task("jacobi").unthrottled();
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
-            task.input(step.tokens()).spawn(move |old, new, tokens| {
-                pace.compute((old, new, tokens), |(old, new, _)| {
+            task.spawn(move |old, new| {
+                pace.compute((old, new), |(old, new)| {
                     kernel::sweep(old.view(), new.view_mut());
                 });
             })?;

@@ -1,9 +1,9 @@
 //! Exchange of the outermost rows between neighbours.
 
-use std::cell::RefCell;
 use std::ops::Range;
 
-use talpf::{Context, DoubleBufferedChannel, Link, MemorySlot, SyncHandle};
+use parking_lot::Mutex;
+use talpf::{Context, DoubleBufferedChannel, Link, MemorySlot};
 
 use super::band::Band;
 use crate::Error;
@@ -33,7 +33,7 @@ pub(super) struct Exchange {
 /// Means of communication. Slots are those of the matrices that even and odd steps write.
 enum Means {
     Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2] },
-    Links { ctx: Context, links: RefCell<DoubleBufferedChannel<f64>>, slots: [MemorySlot<f64>; 2] },
+    Links { ctx: Context, links: Mutex<DoubleBufferedChannel<f64>>, slots: [MemorySlot<f64>; 2] },
     Messages(Messages),
 }
 
@@ -56,7 +56,7 @@ impl Exchange {
                         Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots }
                     }
                     PutMethod::Links => {
-                        let links = RefCell::new(link(ctx, &neighbours, band).await?);
+                        let links = Mutex::new(link(ctx, &neighbours, band).await?);
                         Means::Links { ctx: ctx.clone(), links, slots }
                     }
                 }
@@ -66,7 +66,7 @@ impl Exchange {
     }
 
     /// Declares the exchange of the rows that step `number` writes in `band`, a piece for each
-    /// strip, and the end of its round, if it has one. Returns the sync of a spawned round.
+    /// strip, and the end of its round, if it has one.
     ///
     /// **Panics**: links in a replayed step. Their buffers are in use from one step to the next, so
     /// a graph would never get them.
@@ -75,7 +75,7 @@ impl Exchange {
         band: &'a Band,
         number: usize,
         step: Step<'_, 'a>,
-    ) -> Result<Option<SyncHandle>, Error> {
+    ) -> Result<(), Error> {
         let pieces = pieces(&self.neighbours, band);
         let (newest, other) = (band.after(number), band.before(number));
         let edge = |piece: &Piece<'_>| newest.row(piece.with.edge, piece.cols.clone());
@@ -98,12 +98,13 @@ impl Exchange {
             }
             Means::Links { links, .. } => {
                 assert!(matches!(step, Step::Spawned(..)), "links are not replayed");
-                let mut links = links.borrow_mut();
+                let mut links = links.lock();
                 for (link, piece) in pieces.enumerate() {
                     let next = other.row(piece.with.halo, piece.cols.clone());
                     links.put(link, &edge(&piece), &next)?;
                 }
-                Ok(Some(links.sync()?))
+                links.sync()?;
+                Ok(())
             }
             Means::Messages(messages) => {
                 for piece in pieces {
@@ -112,19 +113,25 @@ impl Exchange {
                     messages.declare_send(&step, &edge(&piece), rank, tag)?;
                     messages.declare_receive(&step, &halo(&piece), rank, tag)?;
                 }
-                Ok(None)
+                Ok(())
             }
         }
     }
 
-    /// Releases the means of communication. No exchange may be under way.
-    pub(super) fn end(self) -> Result<(), Error> {
-        let (ctx, slots) = match self.means {
-            Means::Windows { ctx, slots, .. } | Means::Links { ctx, slots, .. } => (ctx, slots),
-            Means::Messages(_) => return Ok(()),
+    /// Waits for all tasks and exchanges, and releases the means of communication.
+    pub(super) async fn end(self, ctx: &RankContext) -> Result<(), Error> {
+        let registered = match self.means {
+            Means::Windows { ctx, slots, .. } => Some((ctx, slots)),
+            // Links keep a task of each piece until they are dropped.
+            Means::Links { ctx, links, slots } => {
+                drop(links);
+                Some((ctx, slots))
+            }
+            Means::Messages(_) => None,
         };
-        for slot in slots {
-            ctx.deregister(slot)?;
+        ctx.group().wait().await?;
+        if let Some((ctx, slots)) = registered {
+            slots.into_iter().try_for_each(|slot| ctx.deregister(slot))?;
         }
         Ok(())
     }

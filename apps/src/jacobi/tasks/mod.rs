@@ -9,7 +9,7 @@
 //!
 //! Nothing else orders them: a strip waits for the strips and halos around it in the previous step,
 //! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
-//! as far as their dependencies allow; if steps are spawned, up to a number of [`Steps`]. Variants
+//! as far as their dependencies allow; if steps are spawned, up to [`LOOKAHEAD`] of them. Variants
 //! differ in their [`Exchange`] alone.
 //!
 //! Deliberately absent: double buffers and acknowledgements. Jacobi alternates between two matrices
@@ -29,8 +29,7 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::Border;
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, RunInput, Step, Steps, Variant, declare_count,
-    solve_on_ranks,
+    Machine, Observer, Pace, Part, RankContext, RunInput, Variant, declare_count, solve_on_ranks,
 };
 
 /// Number of steps that overlap: a strip passes through as many while it is in a cache.
@@ -67,29 +66,17 @@ async fn rank(
 
     ctx.barrier().await?;
     let started = Instant::now();
-    if input.machine.replays() {
-        ctx.iterate(steps, 2, |step, phase| {
-            band.declare_step(phase, step, &pace)?;
-            exchange.declare(&band, phase, step)?;
-            match band.last_strip(phase) {
-                Some(last) => declare_count(&ctx, &input.observer, step, &last),
-                None => Ok(()),
-            }
-        })?;
-        ctx.group().wait().await?;
-    } else {
-        let mut under_way = Steps::overlapping(LOOKAHEAD, &ctx, &input.observer)?;
-        for step in 0..steps {
-            let token = under_way.begin().await?;
-            let spawned = Step::Spawned(&ctx, &token);
-            band.declare_step(step, spawned, &pace)?;
-            let exchanged = exchange.declare(&band, step, spawned)?;
-            under_way.end(&ctx, exchanged)?;
+    ctx.spawn_steps(input.machine, steps, 2, LOOKAHEAD, |step, number| {
+        band.declare_step(number, step, &pace)?;
+        exchange.declare(&band, number, step)?;
+        match band.last_strip(number) {
+            Some(last) => declare_count(&ctx, &input.observer, step, &last),
+            None => Ok(()),
         }
-        under_way.finish(&ctx).await?;
-    }
+    })
+    .await?;
+    exchange.end(&ctx).await?;
     let ended = Instant::now();
 
-    exchange.end()?;
     Ok(Part { result: band.collect(&ctx, steps).await?, started, ended })
 }
