@@ -171,6 +171,7 @@ impl Group {
     /// Suspends the calling task until its worker has nothing else to do, or another worker while
     /// that one is in a task, and for `latest` at most. The task goes on earlier if anything else
     /// wakes it.
+    #[doc(hidden)]
     pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send {
         scheduler::idle(&self.inner.shared, latest)
     }
@@ -180,6 +181,7 @@ impl Group {
     /// if no worker has called it for `latest` or something else wakes the task. Two threads may
     /// call it at the same time; of the values of both, one is returned. A panic of `poll` is
     /// passed on to the task.
+    #[doc(hidden)]
     pub fn idle_until<T: Send + 'static>(
         &self,
         latest: Duration,
@@ -229,6 +231,7 @@ impl Group {
     }
 
     /// Returns `true` if the run is traced.
+    #[doc(hidden)]
     pub fn is_traced(&self) -> bool {
         self.inner.shared.config.recorder.is_some()
     }

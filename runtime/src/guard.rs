@@ -183,6 +183,7 @@ macro_rules! guard {
             }
 
             /// Returns the number that identifies the array in this process.
+            #[doc(hidden)]
             pub fn array_id(&self) -> u64 {
                 self.part.array_id()
             }
@@ -195,6 +196,7 @@ macro_rules! guard {
             /// Returns a pointer to the first element, the numbers of rows and columns, and the
             /// number of elements from one row to the next. The pointer is valid as long as the
             /// guard lives.
+            #[doc(hidden)]
             pub fn as_raw_parts(&self) -> (*const T, usize, usize, usize) {
                 (self.part.first, self.part.rows, self.part.cols, self.part.stride)
             }
@@ -265,6 +267,7 @@ macro_rules! writing_guard {
             }
 
             /// Returns the same as `as_raw_parts`, with a pointer for writing.
+            #[doc(hidden)]
             pub fn as_raw_parts_mut(&mut self) -> (*mut T, usize, usize, usize) {
                 (self.part.first, self.part.rows, self.part.cols, self.part.stride)
             }

@@ -61,6 +61,7 @@ impl<T, D> Lend<T, D> {
     }
 
     /// Returns the number that identifies the array in this process.
+    #[doc(hidden)]
     pub fn array_id(&self) -> u64 {
         self.open.0.array().id()
     }

@@ -62,7 +62,10 @@ pub use ndarray::{Ix1, Ix2};
 
 pub use self::clock::Clock;
 pub use self::config::Config;
-pub use self::cores::{CoreMask, core_mask, cores, machine_id, spawn_apart};
+pub use self::cores::cores;
+// For the layers above, not for programs.
+#[doc(hidden)]
+pub use self::cores::{CoreMask, core_mask, machine_id, spawn_apart};
 pub use self::data::{Array, ArrayLabel, Matrix, Mode, Rect, Region, Tiling, Token};
 pub use self::dump::{Dump, Standing};
 pub use self::error::{Error, Failure};
@@ -74,10 +77,12 @@ pub use self::idle_policy::{IdlePolicy, NoIdlePolicy};
 pub use self::lend::Lend;
 pub use self::metrics::{Delays, Metrics, QueueDepths};
 pub use self::monitor::Monitor;
+#[doc(hidden)]
 pub use self::record::{note_outside, note_wait};
 pub use self::reduction::{Reduction, operator};
 pub use self::replay::{Each, Iteration, current_step};
 pub use self::runtime::Runtime;
+#[doc(hidden)]
 pub use self::scheduler::{check_blocking, worker_has_nothing_else, worker_is_spare};
 pub use self::scope::Scope;
 pub use self::task::{

@@ -97,6 +97,7 @@ impl Runtime {
     /// Sets a closure that the runtime calls before it reports a hang, each time that it would: the
     /// hang is reported only if `judge` returns `true`, that is if nothing from outside will end
     /// it. Of several judges the first one stays.
+    #[doc(hidden)]
     pub fn judge_hangs(&self, judge: impl Fn() -> bool + Send + Sync + 'static) {
         self.shared.hang.set_judge(Box::new(judge));
     }

@@ -26,6 +26,7 @@ impl ArrayLabel {
     /// has no name and no element.
     ///
     /// **Cost**: searches all arrays of the process.
+    #[doc(hidden)]
     pub fn of_id(id: u64) -> Self {
         let live = LIVE.lock();
         let label = live.values().find(|label| label.id() == id).cloned();

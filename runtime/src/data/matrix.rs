@@ -81,6 +81,7 @@ impl<T> Matrix<T> {
 
     /// Returns a pointer to the first element. It may be used for elements of which the caller has
     /// a guard, or an equivalent right.
+    #[doc(hidden)]
     pub fn as_mut_ptr(&self) -> *mut T {
         self.owner.core().data()
     }

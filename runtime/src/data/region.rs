@@ -60,6 +60,7 @@ impl<'a, T, D> Region<'a, T, D> {
     /// Checks the region, as every spawn does.
     ///
     /// **Errors**: the region does not lie inside its array.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Error> {
         self.core.check(self.rect)
     }
@@ -67,12 +68,14 @@ impl<'a, T, D> Region<'a, T, D> {
     /// Returns the same part of the array for a task that only excludes others from it: its guard
     /// gives access to no element.
     #[inline]
+    #[doc(hidden)]
     pub fn without_data(&self) -> Region<'a, ()> {
         let Region { core, rect, whole_tile, lender, .. } = *self;
         Region { core, rect, whole_tile, lender, marker: PhantomData }
     }
 
     /// Returns the number that identifies the array in this process.
+    #[doc(hidden)]
     pub fn array_id(&self) -> u64 {
         self.core.id()
     }
