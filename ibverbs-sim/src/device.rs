@@ -115,7 +115,7 @@ impl Device {
     /// returns it. Datagrams keep their order, and arrive before the requests that are sent after
     /// them.
     ///
-    /// **Errors**: no such process; more bytes than [`MAX_PACKET`](crate::MAX_PACKET) allows; the
+    /// **Errors**: no such process; more bytes than [`MAX_PACKET`] allows; the
     /// process does not receive what was sent before.
     pub fn send_datagram(&self, process: u32, bytes: &[u8]) -> Result<()> {
         self.core.check_process(process)?;

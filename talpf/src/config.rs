@@ -87,7 +87,7 @@ impl fmt::Display for PollingFrequency {
     }
 }
 
-/// The settings of [`exec`](crate::exec).
+/// The settings of [`exec`](crate::exec()).
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Number of ranks, 1 to 1024; in one process their square is at most `max_qp` of the device.

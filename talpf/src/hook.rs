@@ -19,7 +19,7 @@ use crate::world::World;
 /// calls this, with the same settings. Returns what `main` returned here, once all ranks are done.
 ///
 /// The wire determines the number of the rank and of all ranks; [`Config::ranks`] is ignored.
-/// `main` is `async move` and owns its captures, as that of [`exec`](crate::exec), but need not be
+/// `main` is `async move` and owns its captures, as that of [`exec`](crate::exec()), but need not be
 /// `Clone`. Programs are those of `exec`, with these differences:
 /// - an operation on a window sends a window request to the target first, which costs a round trip
 ///   more, and requests to one rank follow each other, each after the answer to the one before;
@@ -31,7 +31,7 @@ use crate::world::World;
 ///   process reports what its own rank waits for;
 /// - a trace has the rank of this process only.
 ///
-/// **Errors**: as [`exec`](crate::exec); processes with other settings; a process that has ended,
+/// **Errors**: as [`exec`](crate::exec()); processes with other settings; a process that has ended,
 /// or cannot be understood.
 /// **Source**: `lpf_hook` of the thesis, chapter 2.3.1.
 ///

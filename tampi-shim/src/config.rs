@@ -1,10 +1,10 @@
-//! Settings of [`exec`](crate::exec).
+//! Settings of [`exec`](crate::exec()).
 
 use crate::error::Error;
 use crate::protocols::Protocols;
 use crate::transport::verbs;
 
-/// The settings of [`exec`](crate::exec).
+/// The settings of [`exec`](crate::exec()).
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Number of ranks, 1 to 1024.

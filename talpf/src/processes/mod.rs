@@ -1,6 +1,6 @@
 //! Ranks in other processes, which are reached by control messages instead of shared memory.
 //!
-//! A rank of [`hook`](crate::hook) is alone in its process. Its data moves as in one process, by
+//! A rank of [`hook`](crate::hook()) is alone in its process. Its data moves as in one process, by
 //! work requests to remote queue pairs. Everything else goes by small control messages, datagrams
 //! of the device, which arrive in order and before the requests that are sent after them:
 //!
