@@ -1,10 +1,11 @@
 //! Task-aware one-sided communication: put, get, atomics and syncs as tasks.
 //!
-//! [`exec`](crate::exec()) runs a program on several ranks, [`hook`] on one rank of several processes. Each has a
-//! [`Context`]: it registers arrays as [`MemorySlot`]s, issues operations on them, and ends rounds
-//! with syncs. Operations are tasks that use their local regions as input or output; a sync is a
-//! task that opens *windows* for puts of peers, and the regions of the windows are in use until the
-//! round has ended. So a task that computes simply declares the regions it reads and writes.
+//! [`exec()`] runs a program on several ranks, [`hook()`] on one rank of several processes. Each
+//! has a [`Context`]: it registers arrays as [`MemorySlot`]s, issues operations on them, and ends
+//! rounds with syncs. Operations are tasks that use their local regions as input or output; a sync
+//! is a task that opens *windows* for puts of peers, and the regions of the windows are in use
+//! until the round has ended. So a task that computes simply declares the regions it reads and
+//! writes.
 //!
 //! ```
 //! use talpf::{Config, Error, SyncMode, exec};
@@ -29,7 +30,7 @@
 //! ```
 //!
 //! A program that captures something is an `async move` closure, of which each rank runs a clone;
-//! shared values are in an `Arc`, and each rank returns its result ([`exec`](crate::exec()) shows it, and the
+//! shared values are in an `Arc`, and each rank returns its result ([`exec()`] shows it, and the
 //! compiler's messages for programs that borrow instead).
 //!
 //! Completion levels, named the same everywhere: *posted* (the device has the request), *local*

@@ -20,7 +20,7 @@ pub fn iwait<B: Send + 'static>(request: Request<B>) -> Result<(), Error> {
     bind(request, |_| {})
 }
 
-/// Binds several requests to the running task. As [`iwait`](crate::iwait()).
+/// Binds several requests to the running task. As [`iwait()`].
 pub fn iwaitall<B: Send + 'static>(
     requests: impl IntoIterator<Item = Request<B>>,
 ) -> Result<(), Error> {
@@ -28,10 +28,10 @@ pub fn iwaitall<B: Send + 'static>(
 }
 
 /// Binds `request` to the running task and writes its status to the first element of `statuses`
-/// before the task completes. As [`iwait`](crate::iwait()). Tasks that read the status depend on that region. If
+/// before the task completes. As [`iwait()`]. Tasks that read the status depend on that region. If
 /// the operation fails, the region is poisoned.
 ///
-/// **Errors**: as [`iwait`](crate::iwait()); `statuses` has no elements.
+/// **Errors**: as [`iwait()`]; `statuses` has no elements.
 pub fn iwait_status<B: Send + 'static>(
     request: Request<B>,
     statuses: Out<Status>,
@@ -42,7 +42,7 @@ pub fn iwait_status<B: Send + 'static>(
 /// Binds several requests to the running task and writes the status of request `i` to
 /// `statuses[i]`. As [`iwait_status`].
 ///
-/// **Errors**: as [`iwait`](crate::iwait()); fewer statuses than requests, in which case no request is bound.
+/// **Errors**: as [`iwait()`]; fewer statuses than requests, in which case no request is bound.
 pub fn iwaitall_statuses<B: Send + 'static>(
     requests: impl IntoIterator<Item = Request<B>>,
     statuses: Out<Status>,

@@ -1,8 +1,8 @@
 //! Task-aware two-sided messages.
 //!
-//! [`exec`](crate::exec()) runs a program on several ranks. Each has the world [`Communicator`], sends and
+//! [`exec()`] runs a program on several ranks. Each has the world [`Communicator`], sends and
 //! receives over it, and spawns tasks into its group. Calls that wait suspend the calling task
-//! only. [`iwait`](crate::iwait()) instead binds an operation to the running task, which then completes, and
+//! only. [`iwait()`] instead binds an operation to the running task, which then completes, and
 //! releases its regions, when the operation has ended. Buffers move into the operation and come
 //! back when it has ended, so nothing else can use them meanwhile.
 //!
