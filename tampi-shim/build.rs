@@ -3,7 +3,7 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=src/mpi/window/operations.c");
+    println!("cargo:rerun-if-changed=src/transport/mpi/window/operations.c");
     println!("cargo:rerun-if-env-changed=MPICC");
     #[cfg(feature = "mpi")]
     {
@@ -14,7 +14,7 @@ fn main() {
         }
         cc::Build::new()
             .compiler(compiler)
-            .file("src/mpi/window/operations.c")
+            .file("src/transport/mpi/window/operations.c")
             .compile("tampi_operations");
     }
 }

@@ -131,7 +131,7 @@ pub enum Error {
     /// A call of MPI failed.
     #[cfg(feature = "mpi")]
     #[error("MPI: {0}")]
-    Mpi(#[from] crate::mpi::Refused),
+    Mpi(#[from] crate::transport::mpi::Refused),
     /// An error of the task runtime.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),

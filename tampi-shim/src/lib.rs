@@ -44,8 +44,6 @@ mod foreign;
 mod iwait;
 mod located;
 mod matching;
-#[cfg(feature = "mpi")]
-pub mod mpi;
 pub mod operator;
 mod point_to_point;
 mod probe;
@@ -80,3 +78,5 @@ pub use self::select::{ANY_SOURCE, ANY_TAG, Select};
 pub use self::statistics::Statistics;
 pub use self::status::Status;
 pub use self::tag::Tag;
+#[cfg(feature = "mpi")]
+pub use self::transport::mpi;

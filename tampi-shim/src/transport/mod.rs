@@ -8,6 +8,8 @@
 //! they were sent to receives in the order in which they were started (non-overtaking), wildcards
 //! included.
 
+#[cfg(feature = "mpi")]
+pub mod mpi;
 pub(crate) mod verbs;
 
 pub(crate) use self::verbs::VerbsWorld;

@@ -5,12 +5,12 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::mpi::call::check;
-use crate::mpi::{RawCommunicator, RawRequest, Refused, Shape, ffi};
+use crate::transport::mpi::call::check;
+use crate::transport::mpi::{RawCommunicator, RawRequest, Refused, Shape, ffi};
 
 /// A window of MPI, open to all its ranks.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mpi) struct RawWindow(ffi::MPI_Win);
+pub(in crate::transport::mpi) struct RawWindow(ffi::MPI_Win);
 
 // SAFETY: a handle; what threads may do with it is for MPI to say.
 unsafe impl Send for RawWindow {}
@@ -57,7 +57,7 @@ impl RawWindow {
     }
 
     /// Frees the window. Blocks until all ranks call it.
-    pub(in crate::mpi) fn free(self) -> Result<(), Refused> {
+    pub(in crate::transport::mpi) fn free(self) -> Result<(), Refused> {
         let mut handle = self.0;
         // SAFETY: the window lives and is locked.
         check("MPI_Win_unlock_all", unsafe { ffi::MPI_Win_unlock_all(handle) })?;

@@ -3,13 +3,13 @@
 
 use bytemuck::Pod;
 
-use crate::mpi::ffi;
+use crate::transport::mpi::ffi;
 
 /// A number that a window can hold.
 pub trait Element: Pod + Send + Sync + sealed::Datatype {}
 
 mod sealed {
-    use crate::mpi::ffi;
+    use crate::transport::mpi::ffi;
 
     pub trait Datatype {
         #[doc(hidden)]
