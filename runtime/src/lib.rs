@@ -45,6 +45,7 @@ mod guard;
 mod hang;
 mod idle_policy;
 mod lend;
+mod mains;
 mod metrics;
 mod monitor;
 mod record;
@@ -75,6 +76,7 @@ pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::idle_policy::{IdlePolicy, NoIdlePolicy};
 pub use self::lend::Lend;
+pub use self::mains::Mains;
 pub use self::metrics::{Delays, Metrics, QueueDepths};
 pub use self::monitor::Monitor;
 #[doc(hidden)]

@@ -3,15 +3,14 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use talpf_primitives::Mutex;
-use talpf_runtime::{Group, Runtime, check_blocking};
+use talpf_runtime::{Mains, Runtime, check_blocking};
 
 use crate::communicator::Communicator;
 use crate::config::Config;
 use crate::error::Error;
 use crate::protocols::Protocols;
 use crate::rank::{Rank, WorldRank};
-use crate::transport::{ContextId, Members, Transport, VerbsWorld};
+use crate::transport::{ContextId, Members, VerbsWorld};
 
 /// Context of the world's point-to-point messages. The next context is that of its collectives.
 pub(crate) const WORLD: ContextId = ContextId(0);
@@ -83,75 +82,12 @@ where
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
-    let first = Arc::new(Mutex::new(None));
-    let mut handles = Vec::new();
+    let mut mains = Mains::new(|error| E::from(Error::from(error)));
     for world in worlds {
         let (group, transport) = (world.group().clone(), Arc::clone(world.transport()));
-        let program =
-            run_one(group.clone(), Arc::clone(&transport), main.clone()(world), Arc::clone(&first));
-        handles.push((transport, group.spawn_main("main", program).map_err(Error::from)?));
+        let program = main.clone()(world);
+        let fail = move |reason: &str| transport.fail(reason);
+        mains.start(&group, program, fail).map_err(Error::from)?;
     }
-    let mut results = Vec::new();
-    let mut broken = None;
-    for (transport, handle) in handles {
-        match runtime.block_on(handle) {
-            Ok(Ok(value)) => results.extend(value),
-            Ok(Err(error)) | Err(error) => {
-                transport.fail(&error.to_string());
-                broken.get_or_insert(error);
-            }
-        }
-    }
-    // A panic is the cause of the errors that the other ranks report.
-    match (broken, first.lock().take()) {
-        (Some(error), _) => Err(E::from(Error::from(error))),
-        (None, Some(error)) => Err(error),
-        (None, None) => Ok(results),
-    }
-}
-
-/// Fails the operations of all ranks when the tasks of a rank are cancelled.
-fn end_with_group(group: &Group, transport: &Arc<dyn Transport>) {
-    let transport = Arc::downgrade(transport);
-    group.on_cancel(move |reason| {
-        if let Some(transport) = transport.upgrade() {
-            transport.fail(&format!("its tasks were cancelled: {reason}"));
-        }
-    });
-}
-
-/// Runs one rank's program and waits for the tasks it leaves. The first error of all ranks goes to
-/// `first`.
-pub(crate) async fn run_one<R, E: From<Error> + std::fmt::Display>(
-    group: Group,
-    transport: Arc<dyn Transport>,
-    program: impl Future<Output = Result<R, E>>,
-    first: Arc<Mutex<Option<E>>>,
-) -> Option<R> {
-    end_with_group(&group, &transport);
-    let guard = PanicGuard(&*transport);
-    let result = program.await;
-    std::mem::forget(guard);
-    let error = match result {
-        Ok(value) => match group.wait().await {
-            Ok(()) => return Some(value),
-            Err(error) => E::from(Error::from(error)),
-        },
-        Err(error) => error,
-    };
-    let reason = error.to_string();
-    first.lock().get_or_insert(error);
-    transport.fail(&reason);
-    // Tasks under way may still use the transport.
-    let _ = group.wait().await;
-    None
-}
-
-/// Fails the other ranks if the program of this rank panics.
-struct PanicGuard<'a>(&'a dyn Transport);
-
-impl Drop for PanicGuard<'_> {
-    fn drop(&mut self) {
-        self.0.fail("its main panicked");
-    }
+    mains.wait(runtime)
 }

@@ -30,6 +30,7 @@ mod idleness;
 mod inline_tasks;
 mod interrupted_graphs;
 mod locked_out;
+mod mains;
 mod many_accesses;
 mod metrics;
 mod nested_failures;

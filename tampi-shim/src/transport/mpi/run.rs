@@ -4,8 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use talpf_primitives::Mutex;
-use talpf_runtime::{Group, IdlePolicy, Runtime, check_blocking};
+use talpf_runtime::{IdlePolicy, Mains, Runtime, check_blocking};
 
 use super::period::Pace;
 use super::poller::Poller;
@@ -13,7 +12,7 @@ use super::transport::MpiTransport;
 use super::{Library, PollingPeriod};
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::exec::{WORLD, run_one};
+use crate::exec::WORLD;
 use crate::rank::{Rank, WorldRank};
 use crate::transport::Transport;
 
@@ -96,19 +95,16 @@ where
     let members = (0..library.size()).map(WorldRank).collect();
     let shared: Arc<dyn Transport> = Arc::clone(transport) as Arc<dyn Transport>;
     let world = Communicator::new(Arc::clone(&shared), group.clone(), WORLD, Rank(rank), members)?;
-    let first = Arc::new(Mutex::new(None));
-    let program = run_one(group.clone(), shared, main(world), Arc::clone(&first));
-    let ended = wait_for(transport, &runtime, &group, program);
+    let mut mains = Mains::new(|error| E::from(Error::from(error)));
+    let fail = move |reason: &str| shared.fail(reason);
+    mains.start(&group, main(world), fail).map_err(Error::from)?;
+    let results = mains.wait(&runtime);
     drop(stopping);
     let down = runtime.shut_down().map_err(Error::from);
-    match (ended?, first.lock().take()) {
-        (Some(value), _) => {
-            down?;
-            Ok(value)
-        }
-        (None, Some(error)) => Err(error),
-        (None, None) => Err(E::from(Error::Abandoned)),
-    }
+    let mut results = results?;
+    down?;
+    // One main, one result.
+    results.pop().ok_or_else(|| E::from(Error::Abandoned))
 }
 
 /// Guard that ends the polling task, before the runtime that waits for it.
@@ -118,27 +114,6 @@ impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         self.0.sleeper.stop();
     }
-}
-
-/// Runs the program and waits until it and all its tasks have ended.
-fn wait_for<R: Send + 'static>(
-    transport: &Arc<MpiTransport>,
-    runtime: &Runtime,
-    group: &Group,
-    program: impl Future<Output = Option<R>> + Send + 'static,
-) -> Result<Option<R>, Error> {
-    let handle = group.spawn_main("main", program)?;
-    let (tasks, shared) = (group.clone(), Arc::clone(transport));
-    let whole = async move {
-        let ended = handle.await.map_err(Error::from);
-        if let Err(error) = &ended {
-            shared.fail(&error.to_string());
-        }
-        // Their failure is known already, but tasks may still use the transport.
-        let _ = tasks.wait().await;
-        ended
-    };
-    runtime.block_on(group.spawn_main("whole", whole)?)??
 }
 
 /// Returns settings of the runtime of one of the ranks that share a machine.
