@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ibverbs_sim::Device;
-use talpf_runtime::{Group, Runtime, check_blocking};
+use talpf_runtime::{Group, Mains, Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -14,7 +14,6 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::polling::Poller;
-use crate::sync::Receiver;
 use crate::world::World;
 
 /// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
@@ -123,7 +122,6 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     for receiver in world.ranks() {
-        end_with_group(&world, receiver);
         let poll = Poller::new(receiver, &world.config).poll();
         drop(receiver.sender.group.spawn_service("poll", poll).map_err(Error::from)?);
     }
@@ -140,16 +138,6 @@ where
     let results = result?;
     ended?;
     Ok(results)
-}
-
-/// Fails the run when the tasks of a rank are cancelled, which ends their waits.
-fn end_with_group(world: &Arc<World>, receiver: &Receiver) {
-    let (world, rank) = (Arc::downgrade(world), receiver.rank());
-    receiver.sender.group.on_cancel(move |reason| {
-        if let Some(world) = world.upgrade() {
-            world.fail_with_reason(rank, &format!("its tasks were cancelled: {reason}"));
-        }
-    });
 }
 
 fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
@@ -198,73 +186,32 @@ where
             left.for_each(|receiver| receiver.own().wake_poller());
         }
     });
-    let first = Arc::new(parking_lot::Mutex::new(None));
-    let mut handles = Vec::new();
+    let mut running = Mains::new(|error| E::from(Error::from(error)));
     for (receiver, main) in world.ranks().iter().zip(mains) {
-        let (rank, sender) = (receiver.rank(), Arc::clone(&receiver.sender));
-        let program = main(Context::new(world, rank));
-        let (world, first) = (Arc::clone(world), Arc::clone(&first));
-        let whole = async move {
-            let leaving = Leaving { world: &world, rank };
-            let result = match world.processes() {
-                Some(processes) => processes.handshake(&world).await,
-                None => Ok(()),
-            };
-            let result = match result {
-                Ok(()) => program.await,
-                Err(error) => Err(E::from(error)),
-            };
-            let result = result.and_then(|value| {
-                sender.open_rounds.check_channels()?;
-                Ok(value)
-            });
-            let waited = if result.is_ok() { sender.group.wait().await } else { Ok(()) };
-            let result = result.and_then(|value| match waited {
-                Ok(()) => Ok(value),
-                Err(error) => Err(E::from(Error::from(error))),
-            });
-            let value = match result {
-                Ok(value) => Some(value),
-                Err(error) => {
-                    let reason = error.to_string();
-                    let unused = keep_first(&first, error);
-                    world.fail_with_reason(rank, &reason);
-                    drop(unused);
-                    // Bodies that are under way may still post.
-                    let _ = sender.group.wait().await;
-                    None
-                }
-            };
-            std::mem::forget(leaving);
-            value
-        };
-        handles.push((rank, receiver.sender.group.spawn_main("main", whole).map_err(Error::from)?));
+        let rank = receiver.rank();
+        let program = run_one(Arc::clone(world), rank, main(Context::new(world, rank)));
+        let failing = Arc::clone(world);
+        let fail = move |reason: &str| failing.fail_with_reason(rank, reason);
+        running.start(&receiver.sender.group, program, fail).map_err(Error::from)?;
     }
-    let mut results = Vec::new();
-    let mut broken = None;
-    for (rank, handle) in handles {
-        match runtime.block_on(handle) {
-            Ok(Ok(value)) => results.extend(value),
-            Ok(Err(error)) | Err(error) => {
-                world.fail_with_reason(rank, &error.to_string());
-                broken.get_or_insert(error);
-            }
-        }
-    }
-    let first = first.lock().take();
-    // A panic is the cause of the errors of the others.
-    match (broken, first) {
-        (Some(error), _) => Err(E::from(Error::from(error))),
-        (None, Some(error)) => Err(error),
-        // Every main has returned without an error, and may not have awaited all its syncs.
-        (None, None) => world.check_end().map(|()| results).map_err(E::from),
-    }
+    let results = running.wait(runtime)?;
+    // Every main has returned without an error, and may not have awaited all its syncs.
+    world.check_end()?;
+    Ok(results)
 }
 
-/// Keeps the first error. Returns another one, which drops under no lock.
-fn keep_first<E>(first: &parking_lot::Mutex<Option<E>>, error: E) -> Option<E> {
-    let mut first = first.lock();
-    if first.is_some() { Some(error) } else { first.replace(error) }
+/// Runs one rank's program once the processes have met.
+async fn run_one<R, E: From<Error>>(
+    world: Arc<World>,
+    rank: Rank,
+    program: impl Future<Output = Result<R, E>>,
+) -> Result<R, E> {
+    if let Some(processes) = world.processes() {
+        processes.handshake(&world).await?;
+    }
+    let value = program.await?;
+    world.rank(rank).sender.open_rounds.check_channels()?;
+    Ok(value)
 }
 
 /// Waits until the ranks of other processes have finished, too.
@@ -291,17 +238,5 @@ impl Drop for Stopping<'_> {
             receiver.stop.store(true, Ordering::SeqCst);
             receiver.own().wake_poller();
         }
-    }
-}
-
-/// Fails the run when dropped, which happens only if the program of this rank panics.
-struct Leaving<'a> {
-    world: &'a World,
-    rank: Rank,
-}
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.world.fail_with_reason(self.rank, "its main panicked");
     }
 }
