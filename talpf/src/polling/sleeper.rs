@@ -19,7 +19,7 @@ impl Sleeper {
     }
 
     /// Announces the sleep of the task, which checks everything once more before it sleeps.
-    pub(super) fn fall_asleep(&self) {
+    pub(crate) fn fall_asleep(&self) {
         self.asleep.store(true, Ordering::SeqCst);
     }
 
