@@ -21,6 +21,7 @@ chapters! {
     supersteps: "src/supersteps.md";
     lanes: "src/lanes.md";
     replay: "src/replay.md";
+    collectives: "src/collectives.md";
     messages: "src/messages.md";
     processes: "src/processes.md";
     traces: "src/traces.md";

@@ -25,15 +25,29 @@ pub(crate) enum Call {
     RegisterRaw,
     DoubleBufferedChannel,
     Probe,
+    Broadcast,
+    Gather,
+    Scatter,
+    Allgather,
+    Alltoall,
+    Allreduce,
+    Scan,
 }
 
 /// The collective calls, by their numbers in messages.
-const CALLS: [Call; 5] = [
+const CALLS: [Call; 12] = [
     Call::Start,
     Call::RegisterGlobal,
     Call::RegisterRaw,
     Call::DoubleBufferedChannel,
     Call::Probe,
+    Call::Broadcast,
+    Call::Gather,
+    Call::Scatter,
+    Call::Allgather,
+    Call::Alltoall,
+    Call::Allreduce,
+    Call::Scan,
 ];
 
 impl Call {
@@ -45,6 +59,13 @@ impl Call {
             Call::RegisterRaw => "register_raw",
             Call::DoubleBufferedChannel => "double_buffered_channel",
             Call::Probe => "probe",
+            Call::Broadcast => "broadcast",
+            Call::Gather => "gather",
+            Call::Scatter => "scatter",
+            Call::Allgather => "allgather",
+            Call::Alltoall => "alltoall",
+            Call::Allreduce => "allreduce",
+            Call::Scan => "scan",
         }
     }
 }

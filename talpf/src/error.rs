@@ -275,6 +275,32 @@ pub enum Error {
         /// The value at `rank`.
         there: u64,
     },
+    /// The ranks gave different arguments to a collective call, which has had no effect.
+    #[error("{call}: {what} is {here} here and {there} at {rank}")]
+    ArgumentsDiffer {
+        /// The call.
+        call: &'static str,
+        /// Name of the argument.
+        what: &'static str,
+        /// The rank that differs.
+        rank: Rank,
+        /// The argument of this rank.
+        here: u64,
+        /// The argument of `rank`.
+        there: u64,
+    },
+    /// A region has not as many elements as its collective needs.
+    #[error("{call}: `{what}` has {elements} elements, {expected} are expected")]
+    RegionLength {
+        /// The collective.
+        call: &'static str,
+        /// Name of the region.
+        what: &'static str,
+        /// Number of elements of the region.
+        elements: usize,
+        /// Number of elements expected.
+        expected: usize,
+    },
     /// The ranks made different collective calls, none of which has had an effect.
     #[error("this rank calls {here} where {rank} calls {there}")]
     CallsDiffer {

@@ -37,6 +37,7 @@
 //! (the source may be reused), *delivered* (visible at the target), *round ended*.
 
 mod all_gather;
+mod collective;
 mod config;
 mod context;
 mod double_buffered_channel;
@@ -71,6 +72,7 @@ mod variance;
 mod window;
 mod world;
 
+pub use self::collective::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Scan, Scatter};
 pub use self::config::{Config, PollingFrequency};
 pub use self::context::Context;
 pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};

@@ -142,6 +142,24 @@ pub enum LaneOrStep<'s, 'r> {
     Step(Iteration<'s, 'r>),
 }
 
+impl<'r> OneSided<'r> for LaneOrStep<'_, 'r> {
+    fn lane_or_step(&self) -> LaneOrStep<'_, 'r> {
+        match self {
+            LaneOrStep::Lane(lane) => LaneOrStep::Lane(lane),
+            LaneOrStep::Step(step) => LaneOrStep::Step(*step),
+        }
+    }
+}
+
+impl<'r> Scope<'r> for LaneOrStep<'_, 'r> {
+    fn task(&self, label: &'static str) -> TaskBuilder<'_, (), (), Each<'_, 'r>> {
+        match self {
+            LaneOrStep::Lane(lane) => Scope::task(*lane, label),
+            LaneOrStep::Step(step) => Scope::task(step, label),
+        }
+    }
+}
+
 impl<'r> OneSided<'r> for Lane {
     fn lane_or_step(&self) -> LaneOrStep<'_, 'r> {
         LaneOrStep::Lane(self)

@@ -4,6 +4,7 @@ mod actions;
 mod atomics;
 mod certain_hangs;
 mod changed_pattern;
+mod collectives;
 mod common;
 mod conflicts;
 mod credits;

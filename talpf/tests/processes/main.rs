@@ -6,6 +6,8 @@
 
 #[path = "../one_sided/atomics.rs"]
 mod atomics;
+#[path = "../one_sided/collectives.rs"]
+mod collectives;
 mod common;
 mod conflicts;
 #[path = "../one_sided/credits.rs"]
