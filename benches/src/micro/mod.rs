@@ -1,5 +1,6 @@
 //! Micro-benchmarks: one task, one request, one put, one sync, one trace record.
 
+mod allreduce;
 mod put;
 mod runtime;
 mod superstep;
@@ -34,6 +35,7 @@ pub fn run(only: &str) -> Result<Report, Error> {
     put::measure(&mut report)?;
     sync::measure(&mut report)?;
     superstep::measure(&mut report)?;
+    allreduce::measure(&mut report)?;
     trace::measure(&mut report)?;
     if report.metrics().is_empty() {
         return Err(Error::NoSuchFigure { name: only.to_owned() });
