@@ -23,6 +23,7 @@ pub mod caches;
 mod error;
 pub mod gauss_seidel;
 pub mod heat;
+pub mod histogram;
 pub mod jacobi;
 pub mod matmul;
 pub mod matmul_g;

@@ -101,7 +101,9 @@ impl Lane {
 
     /// Spawns a task that adds to a remote number and writes its value before that to `result`.
     ///
-    /// **Completion**, **Errors**: as [`Lane::get`].
+    /// **Completion**: returns at once, and no task is suspended: the body issues the operation and
+    /// ends, and the task has `result` as output until it holds the value.
+    /// **Errors**: as [`Lane::get`].
     pub fn fetch_and_add(
         &self,
         target: RemoteRegion<'_, u64>,
@@ -118,7 +120,7 @@ impl Lane {
     /// Spawns a task that replaces a remote number by `swap` if it is `compare`, and writes its
     /// value before that to `result`.
     ///
-    /// **Completion**, **Errors**: as [`Lane::get`].
+    /// **Completion**, **Errors**: as [`Lane::fetch_and_add`].
     pub fn compare_and_swap(
         &self,
         target: RemoteRegion<'_, u64>,

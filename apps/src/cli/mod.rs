@@ -3,6 +3,7 @@
 mod app;
 mod compare;
 mod heat;
+mod histogram;
 mod info;
 mod launcher;
 mod matmul;
@@ -26,6 +27,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use talpf_apps::Error;
 use talpf_apps::gauss_seidel::{self, GaussSeidel};
+use talpf_apps::histogram::Histogram;
 use talpf_apps::jacobi::{self, Jacobi};
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
@@ -56,6 +58,8 @@ enum Command {
     Matmul(app::Options<Matmul, matmul::ProblemOptions>),
     /// Repeated multiplication on a square of ranks that fetch the tiles they need (MatMulG)
     MatmulG(app::Options<MatmulG, matmul::ProblemOptions>),
+    /// Histogram whose bins are distributed over the ranks, with remote atomics
+    Histogram(app::Options<Histogram, histogram::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
     /// Check traces of runs
@@ -78,6 +82,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Nbody(options) => options.run(nbody::ProblemOptions::problem),
         Command::Matmul(options) => options.run(matmul::ProblemOptions::problem),
         Command::MatmulG(options) => options.run(matmul::ProblemOptions::problem),
+        Command::Histogram(options) => options.run(histogram::ProblemOptions::problem),
         Command::Compare(options) => compare::run(options),
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),

@@ -9,16 +9,22 @@ use tempfile::tempdir;
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
 /// Small runs whose sizes do not divide.
-const SMALL: [&str; 5] = [
+const SMALL: [&str; 7] = [
     "jacobi --rows 37 --cols 23 --block 8 --steps 9",
     "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
     "nbody --particles 101 --block 10 --steps 3",
     "matmul --size 61 --block 8 --iterations 3",
     "matmul-g --size 61 --block 8 --iterations 3",
+    "histogram --numbers 1001 --bins 13 --block 100 --steps 3",
+    "histogram --numbers 1001 --bins 13 --block 100 --steps 3 --no-aggregation",
 ];
 
 fn variants(app: &str) -> Vec<&'static str> {
     let mut variants = vec!["serial", "fork-join"];
+    if app == "histogram" {
+        variants.push("talpf-default");
+        return variants;
+    }
     variants.extend(match app {
         "gauss-seidel" => &["talpf-default", "talpf-lanes"][..],
         "matmul-g" => &["talpf-get"],
@@ -78,7 +84,7 @@ fn no_variant_reads_and_writes_one_location_in_a_round() {
         let more = more.iter().filter(|_| app == "jacobi");
         for variant in variants(app).iter().chain(more) {
             let has_tasks = variant.starts_with("ta") && *variant != "talpf-raw-cached";
-            let can_replay = has_tasks && !app.starts_with("matmul");
+            let can_replay = has_tasks && !app.starts_with("matmul") && app != "histogram";
             for replay in [""].into_iter().chain(can_replay.then_some("--replay")) {
                 let run = format!("{small} --ranks 4 --variant {variant} {replay}");
                 let text = stdout_of(&talpf(&format!("{run} --check --check-conflicts")));
@@ -144,6 +150,7 @@ fn applications_say_how_many_ranks_they_have_use_for() {
             "at most 2, the number of blocks of particles",
         ),
         ("matmul --size 20 --block 10 --ranks 3", "at most 2, the number of row blocks"),
+        ("histogram --bins 3 --ranks 4", "at most 3, the number of bins"),
         ("matmul-g --ranks 3", "a square number: 1, 4, 9 and so on"),
     ] {
         let error = error_of(&talpf(run));
@@ -162,6 +169,8 @@ fn numbers_outside_their_limits() {
         ("matmul --block", 1 << 20),
         ("matmul-g --iterations", 1_000_000_000),
         ("gauss-seidel --size", 1 << 24),
+        ("histogram --numbers", 1 << 30),
+        ("histogram --bins", 1 << 20),
     ] {
         for bad in ["0", "-1", "ten", &(most + 1).to_string()] {
             let error = error_of(&talpf(&format!("{option} {bad}")));

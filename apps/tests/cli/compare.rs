@@ -68,6 +68,7 @@ fn weak_scaling_gives_every_rank_as_much() {
         "nbody --particles 40 --steps 2 --block 4",
         "matmul --size 20 --iterations 2 --block 4",
         "matmul-g --size 20 --iterations 2 --block 4",
+        "histogram --numbers 60 --bins 9 --block 4 --steps 2",
     ] {
         let options = format!("compare {app} --ranks 1,4 --scaling weak --repeat 1");
         let text = run(&options, folder.path());

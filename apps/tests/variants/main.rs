@@ -1,6 +1,7 @@
 //! Every variant of every application gives the bits of its serial one.
 
 mod gauss_seidel;
+mod histogram;
 mod jacobi;
 mod matmul;
 mod nbody;

@@ -21,6 +21,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use talpf_apps::Error;
 use talpf_apps::gauss_seidel::{self, GaussSeidel};
+use talpf_apps::histogram::Histogram;
 use talpf_apps::jacobi::{self, Jacobi};
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
@@ -33,7 +34,7 @@ use super::launcher::must_be_alone;
 use super::output::Output;
 use super::run_options::{MachineOptions, Transport, variant_of};
 use super::usage::number_within;
-use super::{matmul, nbody};
+use super::{histogram, matmul, nbody};
 
 /// Default number of steps of Jacobi: a run takes tenths of a second.
 const STEPS: usize = super::STEPS / 5;
@@ -57,6 +58,8 @@ enum Application {
     Matmul(Comparison<Matmul, matmul::ProblemOptions>),
     /// Multiplication on a square of ranks
     MatmulG(Comparison<MatmulG, matmul::ProblemOptions>),
+    /// Histogram with remote atomics
+    Histogram(Comparison<Histogram, histogram::ProblemOptions>),
 }
 
 /// Options of a comparison, for an application `A` with a problem described by `P`.
@@ -143,6 +146,9 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         Application::Matmul(c) => compare::<Matmul>(&c.variants, c.problem.problem()?, c.settings),
         Application::MatmulG(c) => {
             compare::<MatmulG>(&c.variants, c.problem.problem()?, c.settings)
+        }
+        Application::Histogram(c) => {
+            compare::<Histogram>(&c.variants, c.problem.problem()?, c.settings)
         }
     }
 }

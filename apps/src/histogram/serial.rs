@@ -1,0 +1,19 @@
+//! Reference: one thread.
+
+use std::time::Instant;
+
+use super::{Problem, Solution, kernel, result};
+use crate::run::{Machine, Observer, Problem as _};
+
+/// Counts the numbers of `problem` on the calling thread.
+pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
+    let mut counts = vec![0; problem.bins()];
+    let start = Instant::now();
+    let mut trace = observer.thread(0, start, "count");
+    for step in 0..problem.steps() {
+        trace.task(|| kernel::count(step, 0..problem.numbers(), &mut counts));
+        observer.progress.advance();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    Solution { result: result(counts), seconds, machine: Machine::ONE }
+}
