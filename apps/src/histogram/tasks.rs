@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use talpf::{Context, Lane, MemorySlot, OpenRound, Rank};
-use talpf_runtime::{Array, Token};
+use talpf_runtime::Array;
 
 use super::{Problem, Solution, kernel};
 use crate::partition::{pieces, share};
 use crate::run::{
-    Machine, Observer, Pace, Part, Problem as _, Protocol, RankContext, RunInput, Steps, Variant,
-    solve_on_ranks,
+    LOOKAHEAD, Machine, Observer, Pace, Part, Problem as _, Protocol, RankContext, RunInput, Step,
+    Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -57,20 +57,20 @@ async fn rank(
     input: Arc<RunInput<Problem>>,
 ) -> Result<Part, Error> {
     let share = Share::new(&ctx, &one_sided, &input).await?;
-    let mut steps = Steps::new(&ctx, &input.observer)?;
+    let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
 
     ctx.barrier().await?;
     let started = Instant::now();
     for step in 0..input.problem.steps() {
-        let token = steps.begin().await?;
+        lookahead.step().await?;
         for block in 0..share.blocks {
-            share.spawn_count(step, block, &token)?;
+            share.spawn_count(step, block)?;
             share.spawn_additions(block)?;
         }
-        let sync = share.lane.sync(protocol.mode).window(&share.bins.all()).spawn()?;
-        steps.end(&ctx, [sync])?;
+        share.lane.sync(protocol.mode).window(&share.bins.all()).spawn()?;
+        declare_count(&ctx, &input.observer, Step::Spawned(&ctx), &share.bins.all())?;
     }
-    steps.finish(&ctx).await?;
+    ctx.group().wait().await?;
     let ended = Instant::now();
 
     let collect = ctx.group().task("collect").input(&share.bins.all());
@@ -127,15 +127,14 @@ impl Share {
     }
 
     /// Spawns the task that counts a block of a step.
-    fn spawn_count(&self, step: usize, block: usize, token: &Token) -> Result<(), Error> {
+    fn spawn_count(&self, step: usize, block: usize) -> Result<(), Error> {
         let (problem, pace) = (self.problem, self.pace.clone());
         let numbers = share(problem.numbers(), self.rank, self.ranks);
         let start = numbers.start + block * problem.block();
         let numbers = start..numbers.end.min(start + problem.block());
-        let task = self.lane.group().task("count").input(&token.region());
-        let task = task.output(&self.counted.tile(block));
-        Ok(task.spawn(move |token, counted| {
-            pace.compute((token, counted), |(_, counted)| match problem.aggregates() {
+        let task = self.lane.group().task("count").output(&self.counted.tile(block));
+        Ok(task.spawn(move |counted| {
+            pace.compute(counted, |counted| match problem.aggregates() {
                 true => {
                     counted.fill(0);
                     kernel::count(step, numbers, counted);

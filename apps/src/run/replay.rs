@@ -134,11 +134,11 @@ impl<'a, D: Send + 'static> Round<'a, D> {
 }
 
 /// Declares a task that counts a step at rank 0 when `last` is complete.
-pub(crate) fn declare_count<'a, D: Send + 'static>(
+pub(crate) fn declare_count<'a, T: Send + Sync + 'static, D: Send + 'static>(
     ctx: &RankContext,
     observer: &Observer,
     step: Step<'_, 'a>,
-    last: &Region<'a, f64, D>,
+    last: &Region<'a, T, D>,
 ) -> Result<(), Error> {
     if ctx.rank() > 0 {
         return Ok(());
