@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -214,7 +214,14 @@ fn action_of_a_cancellation() {
 #[test]
 fn result_that_nobody_wants() {
     with_workers(|runtime| {
-        drop(runtime.task("result").run(|| Bomb).unwrap());
+        let (dropped, is_dropped) = mpsc::channel::<()>();
+        let body = move || {
+            // Else this thread may be the one that drops the result.
+            let _ = is_dropped.recv();
+            Bomb
+        };
+        drop(runtime.task("result").run(body).unwrap());
+        drop(dropped);
         let failure = reported(runtime);
         assert_eq!(labels(&failure), ["result"]);
         says(&failure, "a bomb");
