@@ -134,8 +134,8 @@ fn consecutive_steps_overlap() {
 }
 
 #[test]
-fn inline_tasks_come_before_queued_ones_in_every_step() {
-    const STEPS: usize = 40;
+fn inline_tasks_come_before_queued_ones() {
+    const STEPS: usize = 800;
     let runtime = common::runtime(1);
     let (number, log) = (numbers(&runtime, 1), Log::new());
     runtime
@@ -149,7 +149,11 @@ fn inline_tasks_come_before_queued_ones_in_every_step() {
         })
         .unwrap();
     runtime.wait_blocking().unwrap();
-    assert_eq!(log.take(), ["inline", "queued"].repeat(STEPS));
+    let entries = log.take();
+    assert_eq!(entries.len(), 2 * STEPS);
+    // Once in 64 rounds a worker takes the task that has been queued longest.
+    let late = entries.chunks(2).filter(|step| step[0] == "queued").count();
+    assert!(late < STEPS / 16, "the queued task came first in {late} of {STEPS} steps");
 }
 
 #[test]
