@@ -6,8 +6,8 @@ use clap::Args;
 use talpf_apps::Error;
 use talpf_apps::heat::{self, Problem};
 
+use super::number_within::number_within;
 use super::run_options::Preset;
-use super::usage::number_within;
 
 #[derive(Args, Debug)]
 pub(super) struct HeatOptions {

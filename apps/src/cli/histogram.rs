@@ -4,7 +4,7 @@ use clap::Args;
 use talpf_apps::Error;
 use talpf_apps::histogram::Problem;
 
-use super::usage::number_within;
+use super::number_within::number_within;
 
 /// Numbers, bins, and the number of steps.
 #[derive(Args, Debug)]

@@ -4,8 +4,8 @@ use clap::Args;
 use talpf_apps::Error;
 use talpf_apps::matmul::{self, Problem};
 
+use super::number_within::number_within;
 use super::run_options::Preset;
-use super::usage::number_within;
 
 /// Sizes of the matrices, and the number of multiplications.
 #[derive(Args, Debug)]

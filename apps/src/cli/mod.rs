@@ -10,6 +10,7 @@ mod matmul;
 mod measure;
 mod metrics;
 mod nbody;
+mod number_within;
 mod output;
 mod progress_bar;
 mod recordings;

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use talpf_apps::Error;
 use talpf_apps::nbody::{self, Particles, Problem};
 
+use super::number_within::number_within;
 use super::run_options::Preset;
-use super::usage::number_within;
 
 /// Particles, and the number of steps.
 #[derive(Args, Debug)]

@@ -12,7 +12,7 @@ use talpf_apps::run::{App, Machine, Slowdown, Variant};
 use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
 use super::launcher::must_have_joined;
-use super::usage::number_within;
+use super::number_within::number_within;
 
 /// Machine to run on, and uses of the result.
 #[derive(Args, Debug)]

@@ -1,6 +1,5 @@
 //! Messages of clap about the arguments.
 
-use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
 use clap::error::Error;
@@ -23,14 +22,4 @@ fn one_line(message: &str) -> String {
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
     let line = lines.collect::<Vec<_>>().join(" ");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
-}
-
-/// Returns a parser of whole numbers within `limits`, for `value_parser`.
-pub(super) fn number_within(
-    limits: RangeInclusive<usize>,
-) -> impl Fn(&str) -> Result<usize, String> + Clone {
-    move |text| match text.parse() {
-        Ok(number) if limits.contains(&number) => Ok(number),
-        _ => Err(format!("expected a whole number from {} to {}", limits.start(), limits.end())),
-    }
 }

@@ -15,7 +15,7 @@ use crate::repository::rust_files;
 
 /// Number of files in the largest circle of each crate; a change may only make it smaller.
 const LARGEST: [(&str, usize); 7] = [
-    ("apps/src/", 18),
+    ("apps/src/", 13),
     ("benches/src/", 20),
     ("ibverbs-sim/src/", 29),
     ("runtime/src/", 15),

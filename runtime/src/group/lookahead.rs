@@ -1,4 +1,4 @@
-//! Look-ahead of a program that spawns its tasks step by step.
+//! Lookahead of a program that spawns its tasks step by step.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::GroupInner;
 use crate::error::Error;
 
 /// Steps of a program that overlap, made by [`Group::lookahead`](super::Group::lookahead).
-#[must_use = "a look-ahead bounds nothing unless each step begins with it"]
+#[must_use = "a lookahead bounds nothing unless each step begins with it"]
 pub struct Lookahead {
     group: Arc<GroupInner>,
     steps: usize,

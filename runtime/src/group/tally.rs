@@ -31,9 +31,9 @@ pub(super) struct Tally {
 /// The counts at which a waiter goes on, without mains and services.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until {
-    /// This many tasks are outstanding, or fewer.
+    /// At most as many tasks are outstanding.
     Left(u64),
-    /// This many tasks are complete, or more.
+    /// At least as many tasks are complete.
     Completed(u64),
 }
 

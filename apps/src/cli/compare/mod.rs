@@ -31,9 +31,9 @@ use talpf_apps::run::{App, Machine, Problem, Variant};
 use self::results::Results;
 use super::heat::HeatOptions;
 use super::launcher::must_be_alone;
+use super::number_within::number_within;
 use super::output::Output;
 use super::run_options::{MachineOptions, Transport, variant_of};
-use super::usage::number_within;
 use super::{histogram, matmul, nbody};
 
 /// Default number of steps of Jacobi: a run takes tenths of a second.

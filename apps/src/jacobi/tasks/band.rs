@@ -58,7 +58,7 @@ impl Band {
         let (old, new) = (self.before(number), self.after(number));
         for (rows, cols) in self.strips() {
             let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
-            // The look-ahead is the throttle.
+            // The lookahead is the throttle.
             let task = step.task("jacobi").unthrottled();
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
