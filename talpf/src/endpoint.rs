@@ -22,8 +22,8 @@ const RECEIVES: u32 = 1024;
 pub(crate) const POST_BATCH: usize = 8;
 /// Capacity of the send queues of a rank together, as far as the bounds of each allow.
 const SENDS: u32 = 16 * 1024;
-/// Largest capacity of a send queue, and largest number of requests of an operation.
-pub(crate) const MOST_SENDS: u32 = 1024;
+/// Largest capacity of a send queue.
+const MOST_SENDS: u32 = 1024;
 /// Number of unsignalled requests after which one is signalled, so that send slots are freed.
 pub(crate) const SIGNAL_EVERY: u32 = 64;
 /// Smallest capacity of a send queue: a signalled chain finds room behind unsignalled chains and

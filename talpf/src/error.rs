@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use talpf_runtime::ArrayLabel;
+use talpf_runtime::{ArrayLabel, Rect};
 
-use crate::numbers::{LaneNumber, Rank, Round};
+use crate::numbers::{Elements, LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
 
 /// An error of the one-sided layer.
@@ -106,9 +106,41 @@ pub enum Error {
         /// Number of elements of the slot at the target.
         len: u64,
     },
+    /// An operation is on a rectangle that the target's matrix does not have.
+    #[error(
+        "rows {}..{}, columns {}..{} of slot {slot} at {rank} do not exist, it is {rows} x {cols} there",
+        rect.row, rect.row_end, rect.col, rect.col_end
+    )]
+    OutOfMatrix {
+        /// The slot's number.
+        slot: u32,
+        /// The target.
+        rank: Rank,
+        /// The rectangle.
+        rect: Rect,
+        /// Number of rows of the slot at the target.
+        rows: u64,
+        /// Number of columns of the slot at the target.
+        cols: u64,
+    },
+    /// An operation has more or fewer local elements than the remote rectangle.
+    #[error(
+        "rows {}..{}, columns {}..{} of slot {slot} at {rank} are {} elements, and {len} are local",
+        rect.row, rect.row_end, rect.col, rect.col_end, rect.rows() * rect.cols()
+    )]
+    OtherLength {
+        /// The slot's number.
+        slot: u32,
+        /// The target.
+        rank: Rank,
+        /// The rectangle.
+        rect: Rect,
+        /// Number of elements of the local region.
+        len: u64,
+    },
     /// No window of the round covers the remote region of an operation (R7).
     #[error(
-        "{source_rank} reaches elements {index}..{end} of slot {slot} at {target} in {lane} \
+        "{source_rank} reaches {elements} of slot {slot} at {target} in {lane} \
          {round}, outside every window: an operation that {does} needs {} in the sync of that round \
          at {target}",
         if *does == Kind::Read.verb() { "an `expose`" } else { "a `window`" }
@@ -126,10 +158,8 @@ pub enum Error {
         round: Round,
         /// The slot's number.
         slot: u32,
-        /// First element.
-        index: u64,
-        /// The element after the last one.
-        end: u64,
+        /// The elements of the slot.
+        elements: Elements,
     },
     /// Two operations of a round read and write one location (R6). Found when the round ends, if
     /// [`Config::check_conflicts`](crate::Config::check_conflicts) is set.
@@ -402,9 +432,9 @@ impl Error {
         lane: LaneNumber,
         round: Round,
     ) -> Self {
-        let Claim { source: source_rank, slot, index, end, kind, .. } = *claim;
-        let does = kind.verb();
-        Error::OutsideWindow { source_rank, does, target, lane, round, slot, index, end }
+        let Claim { source: source_rank, slot, kind, .. } = *claim;
+        let (does, elements) = (kind.verb(), claim.elements());
+        Error::OutsideWindow { source_rank, does, target, lane, round, slot, elements }
     }
 
     /// Checks that a rank which is `ahead` of the other is not too far ahead.

@@ -81,7 +81,7 @@ pub use self::exec::exec;
 pub use self::hook::hook;
 pub use self::iteration::Iteration;
 pub use self::lane::Lane;
-pub use self::numbers::{LaneNumber, Rank, Round};
+pub use self::numbers::{Elements, LaneNumber, Rank, Round};
 pub use self::one_sided::{LaneOrStep, OneSided};
 pub use self::operation::{Destination, OpenRound, Operation, Source};
 pub use self::probe::Machine;

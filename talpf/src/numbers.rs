@@ -1,6 +1,7 @@
-//! Types of numbers that must not be mixed up.
+//! Numbers of ranks, lanes, rounds and elements, as types that cannot be mixed up.
 
 use std::fmt;
+use std::ops::Range;
 
 /// A rank of the run, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +14,30 @@ pub struct LaneNumber(pub u8);
 /// A round of a lane, from 0, which a sync ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Round(pub u64);
+
+/// Elements of a slot, by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Elements {
+    /// Consecutive elements; those of a matrix are counted row after row.
+    Consecutive(Range<u64>),
+    /// A rectangle of a matrix.
+    Rectangle {
+        /// Numbers of the rows.
+        rows: Range<u64>,
+        /// Numbers of the columns.
+        cols: Range<u64>,
+    },
+}
+
+impl fmt::Display for Elements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Elements::Consecutive(elements) => write!(f, "elements {elements:?}"),
+            Elements::Rectangle { rows, cols } => write!(f, "rows {rows:?}, columns {cols:?}"),
+        }
+    }
+}
 
 impl Rank {
     #[inline]

@@ -1,6 +1,9 @@
 //! Memory slots: registered arrays, and their descriptors at every rank.
 #![allow(unsafe_code, reason = "registers the memory of arrays with the device")]
 
+mod descriptor;
+mod part;
+mod remote_region;
 mod table;
 
 use std::any::Any;
@@ -11,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
-use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress, RemoteKey};
+use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress};
 use talpf_primitives::Mutex;
 use talpf_runtime::{Array, ArrayLabel, Matrix, Rect};
 
@@ -19,7 +22,13 @@ use crate::all_gather::Gathered;
 use crate::error::Error;
 use crate::numbers::Rank;
 
+pub use self::remote_region::RemoteRegion;
+
+pub(crate) use self::part::{Located, Part};
+pub(crate) use self::remote_region::KeptRemote;
 pub(crate) use self::table::SlotTable;
+
+use self::descriptor::SlotDescriptor;
 
 /// A registered array. Clones are handles of the same slot.
 ///
@@ -33,14 +42,6 @@ impl<T> MemorySlot<T> {
     pub(crate) fn new(slot: Arc<Slot>) -> Self {
         MemorySlot { slot, marker: PhantomData }
     }
-
-    /// Returns the remote region that begins at element `index` of the slot at `rank`. Elements of
-    /// a matrix are counted row after row, as the matrix is stored there.
-    #[inline]
-    pub fn at(&self, rank: impl Into<Rank>, index: usize) -> RemoteRegion<'_, T> {
-        let rank = rank.into();
-        RemoteRegion { slot: &self.slot, rank, index: index as u64, marker: PhantomData }
-    }
 }
 
 impl<T> Clone for MemorySlot<T> {
@@ -52,48 +53,6 @@ impl<T> Clone for MemorySlot<T> {
 impl<T> fmt::Debug for MemorySlot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MemorySlot {} ({:?})", self.slot.number, self.slot.usage)
-    }
-}
-
-/// The first element in the memory of a rank that a put writes, or a get reads. The local region
-/// determines the length.
-pub struct RemoteRegion<'s, T> {
-    pub(crate) slot: &'s Arc<Slot>,
-    pub(crate) rank: Rank,
-    pub(crate) index: u64,
-    marker: PhantomData<fn(T) -> T>,
-}
-
-impl<T> Clone for RemoteRegion<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for RemoteRegion<'_, T> {}
-
-impl<T> fmt::Debug for RemoteRegion<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "element {} of slot {} at {}", self.index, self.slot.number, self.rank)
-    }
-}
-
-/// A remote region that a task keeps.
-pub(crate) struct KeptRemote<T> {
-    slot: MemorySlot<T>,
-    rank: Rank,
-    index: u64,
-}
-
-impl<T> KeptRemote<T> {
-    pub(crate) fn new(region: &RemoteRegion<'_, T>) -> Self {
-        let RemoteRegion { slot, rank, index, .. } = *region;
-        KeptRemote { slot: MemorySlot::new(Arc::clone(slot)), rank, index }
-    }
-
-    #[inline]
-    pub(crate) fn region(&self) -> RemoteRegion<'_, T> {
-        self.slot.at(self.rank, self.index as usize)
     }
 }
 
@@ -124,21 +83,21 @@ mod private {
 pub struct Parts {
     array: u64,
     start: *mut u8,
-    len: usize,
+    rows: usize,
     cols: usize,
 }
 
 impl<T: Pod + Send + Sync> private::Memory for Array<T> {
     fn parts(&self) -> Parts {
         let start = self.as_mut_ptr().cast();
-        Parts { array: self.id(), start, len: self.len(), cols: self.len() }
+        Parts { array: self.id(), start, rows: 1, cols: self.len() }
     }
 }
 
 impl<T: Pod + Send + Sync> private::Memory for Matrix<T> {
     fn parts(&self) -> Parts {
         let start = self.as_mut_ptr().cast();
-        Parts { array: self.id(), start, len: self.rows() * self.cols(), cols: self.cols() }
+        Parts { array: self.id(), start, rows: self.rows(), cols: self.cols() }
     }
 }
 
@@ -165,8 +124,6 @@ pub(crate) struct Slot {
     /// Number of the collective call that registered the slot, the same at every rank.
     pub(crate) number: u32,
     pub(crate) array: u64,
-    /// Number of elements from one row to the next.
-    pub(crate) cols: u64,
     pub(crate) element_bytes: u64,
     pub(crate) usage: Use,
     deregistered: AtomicBool,
@@ -178,47 +135,6 @@ pub(crate) struct Slot {
     /// Descriptors of the slot at every rank; empty for a local slot.
     peers: Vec<SlotDescriptor>,
     _array: Box<dyn Any + Send + Sync>,
-}
-
-/// The description of a slot at one rank, as its peers need it.
-#[derive(Clone, Copy)]
-pub(crate) struct SlotDescriptor {
-    address: u64,
-    key: RemoteKey,
-    len: u64,
-    element_bytes: u64,
-    raw: bool,
-}
-
-impl SlotDescriptor {
-    fn to_bytes(self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        bytes.extend(self.address.to_le_bytes());
-        bytes.extend(self.key.to_u32().to_le_bytes());
-        bytes.extend(self.len.to_le_bytes());
-        bytes.extend(self.element_bytes.to_le_bytes());
-        bytes.push(u8::from(self.raw));
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (address, rest) = bytes.split_first_chunk()?;
-        let (key, rest) = rest.split_first_chunk()?;
-        let (len, rest) = rest.split_first_chunk()?;
-        let (element_bytes, raw) = rest.split_first_chunk()?;
-        let raw = match raw {
-            [0] => false,
-            [1] => true,
-            _ => return None,
-        };
-        Some(SlotDescriptor {
-            address: u64::from_le_bytes(*address),
-            key: RemoteKey::from_u32(u32::from_le_bytes(*key)),
-            len: u64::from_le_bytes(*len),
-            element_bytes: u64::from_le_bytes(*element_bytes),
-            raw,
-        })
-    }
 }
 
 impl Slot {
@@ -243,11 +159,13 @@ impl Slot {
         // to R7); for the peer of a channel, whose writes go to a buffer that the target holds a
         // guard of (see `double_buffered_channel`); or through a raw slot, for which `register_raw`
         // makes the program answer.
-        let region = unsafe { domain.register(start, parts.len * element_bytes, access)? };
+        let region =
+            unsafe { domain.register(start, parts.rows * parts.cols * element_bytes, access)? };
         let descriptor = SlotDescriptor {
             address: region.address(),
             key: region.remote_key(),
-            len: parts.len as u64,
+            rows: parts.rows as u64,
+            cols: parts.cols as u64,
             element_bytes: element_bytes as u64,
             raw: usage == Use::Raw,
         };
@@ -255,7 +173,6 @@ impl Slot {
             run,
             number: LOCAL,
             array: parts.array,
-            cols: parts.cols as u64,
             element_bytes: element_bytes as u64,
             usage,
             deregistered: AtomicBool::new(false),
@@ -267,16 +184,22 @@ impl Slot {
         })
     }
 
+    /// Returns the number of elements from one row to the next.
+    #[inline]
+    pub(crate) fn cols(&self) -> u64 {
+        self.descriptor.cols
+    }
+
+    /// Returns the numbers of rows and columns of the slot at `rank`; `None` if there is none.
+    #[inline]
+    fn shape_at(&self, rank: Rank) -> Option<(u64, u64)> {
+        self.peers.get(rank.index()).map(|descriptor| (descriptor.rows, descriptor.cols))
+    }
+
     /// Returns the remote address of a piece of one row of this rank's memory. `rank` is this one.
     pub(crate) fn piece_of_row(&self, rank: Rank, piece: &Rect) -> Result<RemoteAddress, Error> {
-        let (index, len) =
-            (u64::from(piece.row) * self.cols + u64::from(piece.col), self.descriptor.len);
-        let end = index + piece.cols() as u64;
-        if u64::from(piece.col_end) > self.cols || end > len {
-            return Err(Error::OutOfSlot { slot: self.number, rank, index, end, len });
-        }
-        let address = self.descriptor.address + index * self.element_bytes;
-        Ok(RemoteAddress { address, key: self.descriptor.key })
+        let located = self.rectangle(&self.descriptor, rank, *piece, piece.cols() as u64)?;
+        Ok(located.remote)
     }
 
     /// Deregisters the memory: when this returns, no operation of a peer lands in it any more.
@@ -313,16 +236,18 @@ impl Slot {
         self.local_key
     }
 
-    /// Checks for an operation of `run` that `len` elements from `index` lie in the slot at `rank`.
-    /// Returns their remote address, and `true` if they need a window.
+    /// Finds the `len` elements of a part of the slot at `rank`, for an operation of `run`.
+    ///
+    /// **Errors**: a slot of another run, or deregistered, or that peers do not reach; no such
+    /// rank; elements that do not exist; a rectangle of another length.
     #[inline]
-    pub(crate) fn remote(
+    pub(crate) fn locate(
         &self,
         run: u64,
         rank: Rank,
-        index: u64,
+        part: Part,
         len: u64,
-    ) -> Result<(RemoteAddress, bool), Error> {
+    ) -> Result<Located, Error> {
         if self.run != run {
             return Err(Error::SlotOfOtherRun { slot: self.number });
         }
@@ -336,15 +261,57 @@ impl Slot {
                 Error::NoSuchRank { rank, ranks: self.peers.len() as u32 }
             });
         };
+        let index = match part {
+            Part::From(index) => index,
+            Part::Rectangle(rect) => return self.rectangle(descriptor, rank, rect, len),
+        };
         match index.checked_add(len) {
-            Some(end) if end <= descriptor.len => {
-                let address = descriptor.address + index * self.element_bytes;
-                Ok((RemoteAddress { address, key: descriptor.key }, !descriptor.raw))
-            }
+            Some(end) if end <= descriptor.len() => Ok(self.consecutive(descriptor, index, end)),
             end => {
-                let end = end.unwrap_or(u64::MAX);
-                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len: descriptor.len })
+                let (end, len) = (end.unwrap_or(u64::MAX), descriptor.len());
+                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len })
             }
         }
+    }
+
+    #[inline]
+    fn consecutive(&self, descriptor: &SlotDescriptor, index: u64, end: u64) -> Located {
+        let address = descriptor.address + index * self.element_bytes;
+        let remote = RemoteAddress { address, key: descriptor.key };
+        Located { remote, index, end, rows: 1, stride: 0, windowed: !descriptor.raw }
+    }
+
+    /// Finds a rectangle of `len` elements in the slot at `rank`.
+    fn rectangle(
+        &self,
+        descriptor: &SlotDescriptor,
+        rank: Rank,
+        rect: Rect,
+        len: u64,
+    ) -> Result<Located, Error> {
+        let (slot, SlotDescriptor { rows, cols, .. }) = (self.number, *descriptor);
+        let (height, width) = (rect.rows() as u64, rect.cols() as u64);
+        let (row_end, col_end) = (u64::from(rect.row) + height, u64::from(rect.col) + width);
+        // A range that ends before it begins has no elements, and may end anywhere.
+        let is_turned = rect.row_end < rect.row || rect.col_end < rect.col;
+        if is_turned || row_end > rows || col_end > cols {
+            let (index, end) = (u64::from(rect.col), u64::from(rect.col_end));
+            return Err(if (rows, rect.row, rect.row_end) == (1, 0, 1) {
+                Error::OutOfSlot { slot, rank, index, end, len: cols }
+            } else {
+                Error::OutOfMatrix { slot, rank, rect, rows, cols }
+            });
+        }
+        if height * width != len {
+            return Err(Error::OtherLength { slot, rank, rect, len });
+        }
+        let index = u64::from(rect.row) * cols + u64::from(rect.col);
+        if height <= 1 || width == cols || len == 0 {
+            return Ok(self.consecutive(descriptor, index, index + len));
+        }
+        let end = index + (height - 1) * cols + width;
+        // No matrix has more rows or columns than the type of their numbers holds.
+        let (height, stride) = (height as u32, cols as u32);
+        Ok(Located { rows: height, stride, ..self.consecutive(descriptor, index, end) })
     }
 }

@@ -15,8 +15,8 @@ use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    LOOKAHEAD, Machine, Messages, Observer, Pace, Part, Protocol, RankContext, RemoteElement,
-    Round, RunInput, Step, Variant, declare_count, solve_on_ranks,
+    LOOKAHEAD, Machine, Messages, Observer, Pace, Part, Protocol, RankContext, RemotePiece, Round,
+    RunInput, Step, Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -154,9 +154,9 @@ impl Tiles {
         let fetched_b = self.fetched_b[round % 2].region(..b_len);
         match &self.means {
             Means::Gets { ctx, protocol, factors, b } => {
-                let remote = |slot: &MemorySlot<f64>, row, col| {
+                let remote = |slot: &MemorySlot<f64>, row, col, len| {
                     let rank = Rank::from(rank(row, col) as u32);
-                    RemoteElement { slot: slot.clone(), rank, index: 0 }
+                    RemotePiece { slot: slot.clone(), rank, rows: 0..1, cols: 0..len }
                 };
                 let round = Round {
                     protocol: *protocol,
@@ -164,8 +164,8 @@ impl Tiles {
                     given: vec![factor.all(), self.b.all()],
                     taken: vec![fetched_a, fetched_b],
                     remotes: vec![
-                        remote(&factors[number % 2], self.row, depth),
-                        remote(b, depth, self.col),
+                        remote(&factors[number % 2], self.row, depth, a_len),
+                        remote(b, depth, self.col, b_len),
                     ],
                 };
                 round.declare(step)

@@ -40,5 +40,5 @@ pub(crate) use context::RankContext;
 pub(crate) use messages::Messages;
 pub(crate) use pace::Pace;
 pub(crate) use ranks::{Part, RunInput, solve_on_ranks};
-pub(crate) use replay::{LOOKAHEAD, RemoteElement, Round, Step, declare_count};
+pub(crate) use replay::{LOOKAHEAD, RemotePiece, Round, Step, declare_count};
 pub(crate) use ring::{Ring, Shape};

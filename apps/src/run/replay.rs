@@ -1,6 +1,8 @@
 //! Steps whose tasks are spawned anew or replayed, and their rounds of one-sided communication.
 
-use talpf::{Arrivals, Lane, MemorySlot, OneSided, Rank};
+use std::ops::Range;
+
+use talpf::{Arrivals, Lane, MemorySlot, OneSided, Rank, RemoteRegion};
 use talpf_runtime::{Each, Region, Scope, TaskBuilder};
 
 use super::{Machine, Observer, Protocol, RankContext, Transfer};
@@ -84,14 +86,21 @@ pub(crate) struct Round<'a, D> {
     /// Destinations of puts from peers, or of gets.
     pub(crate) taken: Vec<Region<'a, f64, D>>,
     /// Remote destinations of the given regions, or remote sources of the taken ones.
-    pub(crate) remotes: Vec<RemoteElement>,
+    pub(crate) remotes: Vec<RemotePiece>,
 }
 
-/// Element of a slot of another rank.
-pub(crate) struct RemoteElement {
+/// Rectangle of a matrix of another rank.
+pub(crate) struct RemotePiece {
     pub(crate) slot: MemorySlot<f64>,
     pub(crate) rank: Rank,
-    pub(crate) index: usize,
+    pub(crate) rows: Range<usize>,
+    pub(crate) cols: Range<usize>,
+}
+
+impl RemotePiece {
+    fn region(&self) -> RemoteRegion<'_, f64> {
+        self.slot.region(self.rank, self.rows.clone(), self.cols.clone())
+    }
 }
 
 impl<'a, D: Send + 'static> Round<'a, D> {
@@ -115,7 +124,7 @@ impl<'a, D: Send + 'static> Round<'a, D> {
 
     /// Declares a put or a get of every piece, and the sync with its windows.
     fn declare_in(&self, scope: &impl OneSided<'a>) -> Result<(), Error> {
-        let remotes = self.remotes.iter().map(|remote| remote.slot.at(remote.rank, remote.index));
+        let remotes = self.remotes.iter().map(RemotePiece::region);
         match self.protocol.transfer {
             Transfer::Put => {
                 self.given.iter().zip(remotes).try_for_each(|(from, to)| scope.put(from, to))?

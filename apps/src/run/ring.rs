@@ -7,10 +7,12 @@
 //! buffer would not be enough, because a rank could empty it only after the next rank has emptied
 //! its own, all the way round the ring.
 
+use std::ops::Range;
+
 use talpf::{Context, MemorySlot, Rank};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling};
 
-use super::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
+use super::{Messages, Protocol, RankContext, RemotePiece, Round, Step, Transfer};
 use crate::{Error, matrix};
 
 /// Pieces of one rank, and buffers for the pieces of the others.
@@ -112,8 +114,8 @@ impl Ring {
                     Transfer::Get => (&slots[here], Rank(previous as u32)),
                 };
                 let remote = |piece| {
-                    let index = piece * self.shape.rows * self.shape.cols;
-                    RemoteElement { slot: slot.clone(), rank, index }
+                    let (rows, cols) = (self.rows_of(piece), 0..self.shape.cols);
+                    RemotePiece { slot: slot.clone(), rank, rows, cols }
                 };
                 let pieces = 0..self.shape.pieces;
                 let round = Round {
@@ -137,7 +139,12 @@ impl Ring {
     }
 
     fn piece(&self, buffer: usize, piece: usize) -> Region<'_, f64, Ix2> {
+        self.buffers[buffer].region(self.rows_of(piece), ..)
+    }
+
+    /// Returns the rows of a piece in a buffer.
+    fn rows_of(&self, piece: usize) -> Range<usize> {
         let first = piece * self.shape.rows;
-        self.buffers[buffer].region(first..first + self.shape.rows, ..)
+        first..first + self.shape.rows
     }
 }

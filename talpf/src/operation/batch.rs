@@ -235,7 +235,8 @@ impl Together for Chain<'_> {
     #[inline]
     fn claim(&self, index: usize) -> Claim {
         let BatchedPut { slot, index, end, .. } = self.batch.puts[index];
-        Claim { source: self.round.rank, slot, index, end, kind: Kind::Write, raw: false }
+        let (source, kind) = (self.round.rank, Kind::Write);
+        Claim { source, slot, index, end, rows: 1, stride: 0, kind, raw: false }
     }
 
     fn post(&self, range: Range<usize>) -> Post {

@@ -63,14 +63,24 @@ impl ByteLayout {
         unsafe { std::slice::from_raw_parts(layout.first, layout.row_bytes) }
     }
 
-    /// Returns the bytes as entries of gather lists, none longer than `longest`.
-    pub(super) fn entries(&self, key: LocalKey, longest: usize) -> Entries {
+    /// Returns the bytes as entries of gather lists, none longer than `longest`, cut where the other
+    /// side begins a new row, after every `piece` bytes.
+    pub(super) fn entries(&self, key: LocalKey, longest: usize, piece: usize) -> Entries {
         let mut entries = Entries::with_capacity(self.rows);
+        let (longest, piece) = (longest.max(1), piece.max(1));
+        let mut left_of_piece = piece;
         for row in 0..self.rows {
             let start = self.first.addr() + row * self.stride_bytes;
-            for offset in (0..self.row_bytes).step_by(longest.max(1)) {
-                let length = (self.row_bytes - offset).min(longest) as u32;
-                entries.push(ScatterGather { address: (start + offset) as u64, length, key });
+            let mut offset = 0;
+            while offset < self.row_bytes {
+                let length = (self.row_bytes - offset).min(longest).min(left_of_piece);
+                let address = (start + offset) as u64;
+                entries.push(ScatterGather { address, length: length as u32, key });
+                offset += length;
+                left_of_piece -= length;
+                if left_of_piece == 0 {
+                    left_of_piece = piece;
+                }
             }
         }
         entries

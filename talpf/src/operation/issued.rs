@@ -3,32 +3,18 @@
 use std::sync::Arc;
 
 use ibverbs_sim::{
-    Error as DeviceError, Operation as Request, Payload, RemoteAddress, ScatterGather, SendFlags,
-    SendWorkRequest,
+    Error as DeviceError, Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest,
 };
 
-use smallvec::SmallVec;
-
 use super::Done;
-use super::guards::Entries;
+use super::payloads::{Memory, Payloads};
 use super::transfer::{Transfer, Verb};
-use crate::endpoint::{NOBODY, SIGNAL_EVERY};
+use crate::endpoint::{Endpoint, NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sender::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
-
-/// The local side of an operation.
-pub(crate) enum Memory {
-    /// Bytes that are copied as the operation is posted.
-    Inline(SmallVec<[u8; 16]>),
-    /// Registered memory, held by `done`.
-    Entries(Entries),
-    /// Memory that was posted already, held by `done` until the device has carried that out, which
-    /// the completion of an empty request behind it shows.
-    Posted,
-}
 
 /// An operation on its way to the device.
 pub(crate) struct Issued {
@@ -113,11 +99,11 @@ impl Issued {
         self.claim
     }
 
-    /// Returns the bytes of a short put, and their remote address.
+    /// Returns the bytes of a short put to consecutive elements, and their remote address.
     pub(super) fn inline(&self) -> Option<(RemoteAddress, &[u8])> {
         match &self.memory {
-            Memory::Inline(bytes) => Some((self.at.remote, bytes)),
-            Memory::Entries(_) | Memory::Posted => None,
+            Memory::Inline(bytes) if self.claim.is_consecutive() => Some((self.at.remote, bytes)),
+            _ => None,
         }
     }
 
@@ -194,20 +180,21 @@ impl Issued {
         let (endpoint, target) = (&origin.own.endpoint, self.at.target);
         origin.tracer.send(&mut self.at, self.verb);
         let result = match &self.memory {
-            Memory::Inline(bytes) => {
+            Memory::Inline(bytes) if self.claim.is_consecutive() => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
                 let request = Request::WriteWithImmediate { remote, immediate };
                 endpoint.post_inline(target, request, bytes).map_err(|error| (0, error.reason))
             }
-            Memory::Entries(_) | Memory::Posted => {
-                let wr_id = match (self.wr_id, self.done.take()) {
-                    (Some(wr_id), _) => wr_id,
-                    (None, Some(done)) => origin.pending.insert(done),
-                    (None, None) => NOBODY,
+            _ => {
+                let wr_id = match self.wr_id {
+                    Some(wr_id) => wr_id,
+                    // The drop ends a copied operation.
+                    None if matches!(self.memory, Memory::Inline(_)) => NOBODY,
+                    None => self.done.take().map_or(NOBODY, |done| origin.pending.insert(done)),
                 };
                 self.wr_id = Some(wr_id);
                 origin.tracer.outstanding(|| origin.outstanding());
-                let requests = self.requests(wr_id, endpoint.max_sge, endpoint.max_transfer);
+                let requests = self.requests(wr_id, endpoint);
                 let rest = &requests[self.posted.min(requests.len())..];
                 endpoint.post(target, rest).map_err(|error| (error.index, error.reason))
             }
@@ -234,29 +221,20 @@ impl Issued {
 
     /// Returns the requests, in order; only the last one has an immediate. Some of the others are
     /// signalled, so that send slots are freed however many there are.
-    fn requests(
-        &self,
-        wr_id: u64,
-        max_sge: usize,
-        max_transfer: usize,
-    ) -> Vec<SendWorkRequest<'_>> {
-        let silent = |operation, entries| SendWorkRequest {
+    fn requests(&self, wr_id: u64, endpoint: &Endpoint) -> Vec<SendWorkRequest<'_>> {
+        let silent = |operation, payload| SendWorkRequest {
             wr_id: NOBODY,
             operation,
-            payload: Payload::Gather(entries),
+            payload,
             flags: SendFlags::NONE,
         };
         let mut requests = Vec::new();
-        let mut remote = self.at.remote;
-        let mut rest = match &self.memory {
-            Memory::Entries(entries) => entries.as_slice(),
-            Memory::Inline(_) | Memory::Posted => &[],
-        };
-        while !rest.is_empty() {
-            let (entries, bytes) = next_request(rest, max_sge, max_transfer);
-            rest = &rest[entries.len()..];
+        let (Transfer { remote, bytes, .. }, memory) = (self.at, &self.memory);
+        let limits = (endpoint.max_sge, endpoint.max_transfer);
+        let mut payloads = Payloads::new(memory, remote, bytes, &self.claim, limits).peekable();
+        while let Some((remote, payload)) = payloads.next() {
             let operation = match self.verb {
-                Verb::Put if rest.is_empty() => {
+                Verb::Put if payloads.peek().is_none() => {
                     Request::WriteWithImmediate { remote, immediate: self.immediate() }
                 }
                 Verb::Put => Request::Write { remote },
@@ -266,20 +244,18 @@ impl Issued {
                     Request::CompareSwap { remote, compare, swap }
                 }
             };
-            requests.push(silent(operation, entries));
+            requests.push(silent(operation, payload));
             if requests.len().is_multiple_of(SIGNAL_EVERY as usize)
                 && let Some(request) = requests.last_mut()
             {
                 request.flags = SendFlags::SIGNALLED;
             }
-            remote.address += bytes;
         }
-        let remote = self.at.remote;
-        if matches!(self.memory, Memory::Posted) {
-            requests.push(silent(Request::Write { remote }, &[]));
+        if matches!(memory, Memory::Posted) {
+            requests.push(silent(Request::Write { remote }, Payload::Gather(&[])));
         } else if self.verb != Verb::Put || requests.is_empty() {
-            let immediate = self.immediate();
-            requests.push(silent(Request::WriteWithImmediate { remote, immediate }, &[]));
+            let request = Request::WriteWithImmediate { remote, immediate: self.immediate() };
+            requests.push(silent(request, Payload::Gather(&[])));
         }
         if let Some(last) = requests.last_mut() {
             last.wr_id = wr_id;
@@ -295,25 +271,6 @@ impl Issued {
             self.round.sender.own.ring_doorbell();
         }
     }
-}
-
-/// Returns as many entries as fit one request, and their bytes.
-fn next_request(
-    entries: &[ScatterGather],
-    max_sge: usize,
-    max_transfer: usize,
-) -> (&[ScatterGather], u64) {
-    let mut bytes = 0u64;
-    let mut count = 0;
-    for entry in entries.iter().take(max_sge.max(1)) {
-        let with = bytes + u64::from(entry.length);
-        if count > 0 && with > max_transfer as u64 {
-            break;
-        }
-        bytes = with;
-        count += 1;
-    }
-    (&entries[..count], bytes)
 }
 
 /// Returns the error of an operation that a window table has refused: that of a failed run, or that

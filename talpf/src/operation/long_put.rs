@@ -12,8 +12,9 @@ use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
 
 use super::chain::posted;
 use super::guards::Entries;
-use super::issued::{Issued, Memory, refusal};
+use super::issued::{Issued, refusal};
 use super::open_round::OpenRound;
+use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Transfer, Verb};
 use crate::immediate::{Immediate, Kind as Announced};
@@ -42,9 +43,15 @@ struct LongPut<'a, G> {
 
 impl OpenRound {
     /// Returns `true` if a put is one request to a rank of this process.
-    pub(super) fn is_one_request(&self, at: &Transfer, memory: &[ScatterGather]) -> bool {
+    pub(super) fn is_one_request(
+        &self,
+        at: &Transfer,
+        claim: &Claim,
+        memory: &[ScatterGather],
+    ) -> bool {
         let endpoint = &self.state.sender.own.endpoint;
-        memory.len() <= endpoint.max_sge
+        claim.is_consecutive()
+            && memory.len() <= endpoint.max_sge
             && at.bytes <= endpoint.max_transfer as u64
             && self.state.sender.peers.local(at.target).is_some()
     }

@@ -13,7 +13,8 @@
 //! Short puts are copied when they are posted, parked or batched to be posted together (see
 //! `batch`), so their guard returns at once. So does that of a longer put to a rank of this
 //! process which is one request, once its issuer has carried it out (see `long_put`). Any other put
-//! is cut into requests; the last one carries the immediate, and its completion returns the guard.
+//! is cut into requests, each of consecutive bytes at the target (see `payloads`); the last one carries
+//! the immediate, and its completion returns the guard.
 //! A get or an atomic ends with an empty write that carries the immediate.
 
 mod batch;
@@ -25,6 +26,7 @@ mod issued;
 mod long_put;
 mod occupancy;
 mod open_round;
+mod payloads;
 mod pending;
 mod registration;
 mod retry;

@@ -9,14 +9,15 @@ use talpf_runtime::PendingEvent;
 
 use super::batches::{NO_BATCH, NO_RANK};
 use super::guards::{ByteLayout, Destination, Entries, Source};
-use super::issued::{Issued, Memory};
+use super::issued::Issued;
+use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Done, Operation, Transfer, Verb};
-use crate::endpoint::{INLINE_BYTES, MOST_SENDS};
+use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sender::RoundState;
-use crate::slot::RemoteRegion;
+use crate::slot::{Located, RemoteRegion};
 use crate::window::{Claim, Kind};
 
 /// A handle of the round that was open when it was taken from the [`Context`](crate::Context), by
@@ -50,7 +51,7 @@ impl OpenRound {
         self.state.number
     }
 
-    /// Writes the elements of `from` to where `to` begins.
+    /// Writes the elements of `from` to `to`.
     ///
     /// **Completion**: the returned operation ends when the region may be reused (*local*). The
     /// data is *delivered* when the target's sync of this round has ended.
@@ -60,7 +61,7 @@ impl OpenRound {
     /// may be posted together: when this handle issues another operation or is dropped, when a task
     /// of this rank polls for arrivals or awaits a sync or an operation, or when the polling task
     /// finds that no more follow.
-    /// **Errors**: beyond the slot; later, at both ranks' syncs, a target outside every window (R7)
+    /// **Errors**: beyond the slot, or a rectangle of another length; later, at both ranks' syncs, a target outside every window (R7)
     /// and, if the run checks for it, a conflict
     /// ([`Config::check_conflicts`](crate::Config::check_conflicts)).
     /// **Cost**: an array of more than 256 bytes that is no slot is registered for each operation:
@@ -81,7 +82,7 @@ impl OpenRound {
         self.put_alone(from, &layout, &to)
     }
 
-    /// Writes a copy of `values` to where `to` begins: for values outside arrays, at most 256
+    /// Writes a copy of `values` to `to`: for values outside arrays, at most 256
     /// bytes.
     ///
     /// **Completion**: `values` may be reused at once. The returned operation ends when the put is
@@ -129,8 +130,8 @@ impl OpenRound {
         let source = self.state.rank;
         let called_ns = self.state.sender.tracer.clock();
         let at = Transfer { target, remote, bytes: layout.bytes() as u64, called_ns };
-        let (slot, kind, raw) = (u32::MAX, Kind::Write, false);
-        let claim = Claim { source, slot, index: 0, end: 0, kind, raw };
+        let (slot, rows, stride, kind, raw) = (u32::MAX, 1, 0, Kind::Write, false);
+        let claim = Claim { source, slot, index: 0, end: 0, rows, stride, kind, raw };
         self.put_at(from, &layout, at, claim, false)
     }
 
@@ -143,7 +144,8 @@ impl OpenRound {
         claim: Claim,
         windowed: bool,
     ) -> Operation<G> {
-        if layout.bytes() <= self.longest_copied() && layout.is_contiguous() {
+        let is_consecutive = layout.is_contiguous() && claim.is_consecutive();
+        if layout.bytes() <= self.longest_copied() && is_consecutive {
             let bytes = ByteLayout::lent(&from, layout);
             let left = self.short_put(bytes, at, claim, windowed);
             return self.after_short_put(from, left);
@@ -161,8 +163,8 @@ impl OpenRound {
         windowed: bool,
     ) -> Operation<G> {
         self.flush_batch(NO_RANK);
-        match self.registered(from, layout, Access::NONE) {
-            Ok((from, memory)) if self.is_one_request(&at, &memory) => {
+        match self.registered(from, layout, &claim, Access::NONE) {
+            Ok((from, memory)) if self.is_one_request(&at, &claim, &memory) => {
                 self.put_at_once(from, at, claim, windowed, memory)
             }
             Ok((from, memory)) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
@@ -170,7 +172,7 @@ impl OpenRound {
         }
     }
 
-    /// Reads elements from where `from` begins into `to`.
+    /// Reads the elements of `from` into `to`.
     ///
     /// **Completion**: the returned operation ends when `to` holds the data. The owner counts it as
     /// an arrival of this round.
@@ -241,10 +243,12 @@ impl OpenRound {
     ) -> Operation<G> {
         self.flush_batch(NO_RANK);
         let located = self.locate(&remote, layout.len as u64, kind);
-        let register =
-            |located| Ok((located, self.registered(local, &layout, Access::LOCAL_WRITE)?));
+        let register = |(at, claim, windowed)| {
+            let registered = self.registered(local, &layout, &claim, Access::LOCAL_WRITE)?;
+            Ok((at, claim, windowed, registered))
+        };
         match located.and_then(register) {
-            Ok(((at, claim, windowed), (local, memory))) => {
+            Ok((at, claim, windowed, (local, memory))) => {
                 // If the operation fails, so does the task, whose output is undefined then.
                 let event = PendingEvent::of_current_task().ok();
                 self.issue(local, event, at, claim, windowed, verb, memory)
@@ -296,12 +300,12 @@ impl OpenRound {
         len: u64,
         kind: Kind,
     ) -> Result<(Transfer, Claim, bool), Error> {
-        let RemoteRegion { slot, rank: target, index, .. } = *remote;
-        let (address, mut windowed) = slot.remote(self.state.sender.run, target, index, len)?;
+        let RemoteRegion { slot, rank: target, part, .. } = *remote;
+        let located = slot.locate(self.state.sender.run, target, part, len)?;
+        let Located { remote, index, end, rows, stride, mut windowed } = located;
         self.state.count(target, 1)?;
-        let source = self.state.rank;
-        let (slot_number, end) = (slot.number, index + len);
-        let mut claim = Claim { source, slot: slot_number, index, end, kind, raw: false };
+        let (source, number) = (self.state.rank, slot.number);
+        let mut claim = Claim { source, slot: number, index, end, rows, stride, kind, raw: false };
         if !windowed && self.is_to_be_noted_by(target) {
             (windowed, claim.raw) = (true, true);
         } else if !windowed {
@@ -309,7 +313,7 @@ impl OpenRound {
         }
         let called_ns = self.state.sender.tracer.clock();
         let bytes = len * slot.element_bytes;
-        Ok((Transfer { target, remote: address, bytes, called_ns }, claim, windowed))
+        Ok((Transfer { target, remote, bytes, called_ns }, claim, windowed))
     }
 
     /// Returns `true` if a remote rank has to grant the operation though it needs no window: the
@@ -325,23 +329,18 @@ impl OpenRound {
         INLINE_BYTES.min(endpoint.max_transfer)
     }
 
-    /// Registers the memory of a guard for an operation.
+    /// Registers the memory of a guard for an operation that makes `claim`.
     fn registered<G: Source>(
         &self,
         guard: G,
         layout: &ByteLayout,
+        claim: &Claim,
         access: Access,
     ) -> Result<(Registered<G>, Entries), Error> {
         let (slots, endpoint) = (&self.state.sender.slots, &self.state.sender.own.endpoint);
         let (guard, key) = Registered::new(slots, &endpoint.domain, guard, layout, access)?;
-        let entries = layout.entries(key, endpoint.max_transfer);
-        let requests = entries.len().div_ceil(endpoint.max_sge) as u64 + 1;
-        let limit = u64::from(MOST_SENDS);
-        if requests > limit {
-            let what = "number of requests that an operation is cut into";
-            return Err(Error::Limit { what, value: requests, limit });
-        }
-        Ok((guard, entries))
+        let piece = layout.bytes() / claim.rows as usize;
+        Ok((guard, layout.entries(key, endpoint.max_transfer, piece)))
     }
 
     /// Refuses an invalid operation: its task fails, and so does this rank.

@@ -8,17 +8,18 @@ use std::sync::atomic::Ordering;
 use ibverbs_sim::Operation as Request;
 use smallvec::SmallVec;
 
-use super::batches::{BatchedPut, NO_BATCH};
+use super::batches::{BatchedPut, NO_BATCH, NO_RANK};
 use super::chain::posted;
-use super::issued::{Issued, Memory, refusal};
+use super::issued::{Issued, refusal};
 use super::open_round::OpenRound;
+use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::sender::RoundState;
-use crate::slot::RemoteRegion;
+use crate::slot::{Located, RemoteRegion};
 use crate::window::{Claim, Kind, Landing, Outcome, Parked, Post};
 
 /// A put of bytes that its caller lends.
@@ -64,7 +65,7 @@ impl OpenRound {
     /// Adds a put that follows another one to the same rank to a batch. Returns `false`, without
     /// any effect, if it has to be posted by itself.
     pub(super) fn add_to_batch<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
-        let RemoteRegion { slot, rank: target, index, .. } = *to;
+        let RemoteRegion { slot, rank: target, part, .. } = *to;
         let origin = &self.state.sender;
         let fits = bytes.len() <= INLINE_BYTES.min(origin.own.endpoint.max_transfer);
         let follows = self.epoch.load(Ordering::Relaxed) == origin.batches.epoch();
@@ -76,11 +77,11 @@ impl OpenRound {
         let Some(batch) = self.batch() else {
             return false;
         };
-        let Ok((remote, windowed)) = slot.remote(origin.run, target, index, len) else {
+        let located = slot.locate(origin.run, target, part, len);
+        let Ok(Located { remote, index, end, rows: 1, windowed, .. }) = located else {
             return false;
         };
-        let called_ns = Cell::new(origin.tracer.clock());
-        let (slot, end) = (slot.number, index + len);
+        let (slot, called_ns) = (slot.number, Cell::new(origin.tracer.clock()));
         let put = |bytes| BatchedPut { slot, index, end, remote, called_ns, bytes };
         origin.batches.add(batch, target, windowed, bytes, put);
         true
@@ -98,8 +99,14 @@ impl OpenRound {
             return self.refuse(Error::Limit { what, value, limit: self.longest_copied() as u64 });
         }
         match self.locate(to, len, Kind::Write) {
-            Ok((at, claim, windowed)) => {
+            Ok((at, claim, windowed)) if claim.is_consecutive() => {
                 self.after_short_put((), self.short_put(bytes, at, claim, windowed))
+            }
+            Ok((at, claim, windowed)) => {
+                self.flush_batch(NO_RANK);
+                let (memory, verb) = (Memory::Inline(bytes.into()), Verb::Put);
+                let put = Issued::new(&self.state, at, claim, windowed, verb, memory, None);
+                self.after_short_put((), Ok(put.attempt()))
             }
             Err(error) => self.refuse(error),
         }

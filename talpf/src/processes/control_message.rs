@@ -53,6 +53,8 @@ impl<'a> ControlMessage<'a> {
                 bytes.extend(round.0.to_le_bytes());
                 bytes.extend(claim.index.to_le_bytes());
                 bytes.extend(claim.end.to_le_bytes());
+                bytes.extend(claim.rows.to_le_bytes());
+                bytes.extend(claim.stride.to_le_bytes());
                 bytes
             }
             ControlMessage::WindowGrant { number } => numbered(WINDOW_GRANT, number),
@@ -82,7 +84,8 @@ impl<'a> ControlMessage<'a> {
                 let (target, source) = (Rank(reader.word()?), Rank(reader.word()?));
                 let (slot, round) = (reader.word()?, Round(reader.long()?));
                 let (index, end) = (reader.long()?, reader.long()?);
-                let claim = Claim { source, slot, index, end, kind, raw };
+                let (rows, stride) = (reader.word()?, reader.word()?);
+                let claim = Claim { source, slot, index, end, rows, stride, kind, raw };
                 ControlMessage::WindowRequest {
                     number,
                     request: WindowRequest { target, lane, round },
@@ -140,12 +143,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..7u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32,
+            kind in 0..7u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
             let request = WindowRequest { target: Rank(ranks.0), lane: LaneNumber(lane), round: Round(round) };
-            let claim = Claim { source: Rank(ranks.1), slot, index, end, kind: KINDS[access], raw };
+            let (source, (rows, stride), kind_of_claim) = (Rank(ranks.1), rectangle, KINDS[access]);
+            let claim = Claim { source, slot, index, end, rows, stride, kind: kind_of_claim, raw };
             let message = match kind {
                 WINDOW_REQUEST => ControlMessage::WindowRequest { number, request, claim },
                 WINDOW_GRANT => ControlMessage::WindowGrant { number },

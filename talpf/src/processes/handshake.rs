@@ -12,7 +12,7 @@ use crate::numbers::Rank;
 use crate::world::World;
 
 /// Version of the messages between processes, which must be the same in all.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 impl Processes {
     /// Connects the queue pairs of this rank, once all ranks have joined with the same settings.

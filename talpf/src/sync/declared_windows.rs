@@ -55,7 +55,7 @@ pub(super) fn areas_of(
         areas.push(slots.windowed(array, |slot| Area {
             slot: slot.number,
             rect,
-            cols: slot.cols,
+            cols: slot.cols(),
             kind: *kind,
         })?);
     }

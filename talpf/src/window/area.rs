@@ -1,8 +1,10 @@
 //! The areas of windows, and the claims of operations.
 
+use std::ops::Range;
+
 use talpf_runtime::Rect;
 
-use crate::numbers::Rank;
+use crate::numbers::{Elements, Rank};
 
 /// The kind of access that a window admits or an operation makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,13 +42,18 @@ pub(crate) struct Area {
     pub(crate) kind: Kind,
 }
 
-/// Consecutive elements `index..end` of a slot that an operation accesses.
+/// Elements of a slot that an operation accesses: `index..end`, or those of a rectangle, of which
+/// the first is `index` and the last is before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) source: Rank,
     pub(crate) slot: u32,
     pub(crate) index: u64,
     pub(crate) end: u64,
+    /// Number of rows of a rectangle; 1 if all elements are consecutive.
+    pub(crate) rows: u32,
+    /// Elements from one row of a rectangle to the next.
+    pub(crate) stride: u32,
     pub(crate) kind: Kind,
     /// `true` if a remote rank requests only a note: the slot has no windows.
     pub(crate) raw: bool,
@@ -66,6 +73,9 @@ impl Area {
     pub(crate) fn covers(&self, claim: &Claim) -> bool {
         if self.slot != claim.slot || self.kind.changes() != claim.kind.changes() {
             return false;
+        }
+        if !claim.is_consecutive() {
+            return self.covers_rectangle(claim);
         }
         let (row, row_end) = (u64::from(self.rect.row), u64::from(self.rect.row_end));
         let (col, col_end) = (u64::from(self.rect.col), u64::from(self.rect.col_end));
@@ -87,10 +97,65 @@ impl Area {
             rows_inside && col == 0 && col_end == self.cols
         }
     }
+
+    fn covers_rectangle(&self, claim: &Claim) -> bool {
+        claim.rectangle(self.cols).is_some_and(|(rows, cols)| {
+            u64::from(self.rect.row) <= rows.start
+                && rows.end <= u64::from(self.rect.row_end)
+                && u64::from(self.rect.col) <= cols.start
+                && cols.end <= u64::from(self.rect.col_end)
+        })
+    }
 }
 
 impl Claim {
-    /// Returns `true` if both touch an element and at least one changes it.
+    /// Returns `true` if no element lies between those of the claim.
+    #[inline]
+    pub(crate) fn is_consecutive(&self) -> bool {
+        self.rows == 1
+    }
+
+    /// Returns the number of elements in each row.
+    fn width(&self) -> Option<u64> {
+        let before_last = u64::from(self.rows).checked_sub(1)? * u64::from(self.stride);
+        self.end.checked_sub(self.index)?.checked_sub(before_last)
+    }
+
+    /// Returns the number of bytes between the end of a row of `row_bytes` and the next row.
+    pub(crate) fn gap_bytes(&self, row_bytes: u64) -> u64 {
+        let gap = |width| (u64::from(self.stride).saturating_sub(width)) * row_bytes / width;
+        self.width().filter(|width| *width > 0 && !self.is_consecutive()).map_or(0, gap)
+    }
+
+    /// Returns the rows and columns of a rectangle in a slot with `cols` columns. `None` if the
+    /// claim, which a peer may have sent, is no rectangle of it.
+    pub(super) fn rectangle(&self, cols: u64) -> Option<(Range<u64>, Range<u64>)> {
+        let (width, col) = (self.width()?, self.index.checked_rem(cols)?);
+        let fits = u64::from(self.stride) == cols && 0 < width && col + width <= cols;
+        let row = self.index / cols;
+        fits.then(|| (row..row + u64::from(self.rows), col..col + width))
+    }
+
+    /// Iterates over the claims of each row; none if the claim is no rectangle.
+    pub(super) fn each_row(self) -> impl Iterator<Item = Claim> {
+        let (rows, width) = self.width().map_or((0, 0), |width| (self.rows, width));
+        (0..u64::from(rows)).map(move |row| {
+            let index = self.index + row * u64::from(self.stride);
+            Claim { index, end: index + width, rows: 1, ..self }
+        })
+    }
+
+    /// Returns the elements, for reports.
+    pub(crate) fn elements(&self) -> Elements {
+        let stride = u64::from(self.stride);
+        match self.rectangle(stride).filter(|_| !self.is_consecutive()) {
+            Some((rows, cols)) => Elements::Rectangle { rows, cols },
+            None => Elements::Consecutive(self.index..self.end),
+        }
+    }
+
+    /// Returns `true` if both touch an element and at least one changes it. A rectangle counts as
+    /// all elements from its first to its last one.
     #[inline]
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
         self.slot == other.slot
@@ -111,18 +176,26 @@ mod tests {
         fn covers_means_every_element(
             cols in 0u64..6, rows in 0u64..5,
             row in 0u32..4, height in 0u32..4, col in 0u32..5, width in 0u32..5,
-            index in 0u64..20, len in 0u64..12,
+            index in 0u64..20, len in 0u64..12, pieces in 1u32..4,
         ) {
             let (row_end, col_end) = ((row + height).min(rows as u32), (col + width).min(cols as u32));
             let rect = Rect { row, row_end, col, col_end };
             let area = Area { slot: 1, rect, cols, kind: Kind::Write };
-            let claim = Claim { source: Rank(0), slot: 1, index, end: index + len, kind: Kind::Write, raw: false };
+            let (stride, kind) = (cols as u32, Kind::Write);
+            // Rectangles are of the slot.
+            let is_rectangle = pieces > 1 && len > 0 && cols > 0 && index % cols + len <= cols;
+            let pieces = if is_rectangle { pieces } else { 1 };
+            let end = index + u64::from(pieces - 1) * cols + len;
+            let claim = Claim {
+                source: Rank(0), slot: 1, index, end, rows: pieces, stride, kind, raw: false,
+            };
             let inside = |element: u64| {
                 let row = element.checked_div(cols).map(|r| (r as u32, (element % cols) as u32));
                 let Some((r, c)) = row else { return false };
                 rect.row <= r && r < rect.row_end && rect.col <= c && c < rect.col_end
             };
-            prop_assert_eq!(area.covers(&claim), (index..index + len).all(inside));
+            let mut elements = claim.each_row().flat_map(|row| row.index..row.end);
+            prop_assert_eq!(area.covers(&claim), elements.all(inside));
         }
     }
 }

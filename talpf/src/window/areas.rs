@@ -149,7 +149,10 @@ impl Index {
         let access = (claim.slot, claim.kind.changes());
         let first = self.bands.partition_point(|band| band.access < access);
         let cols = self.bands.get(first).filter(|band| band.access == access)?.cols;
-        let (row, last, columns) = if claim.end <= cols {
+        let (row, last, columns) = if !claim.is_consecutive() {
+            let (rows, columns) = claim.rectangle(cols)?;
+            (rows.start, rows.end - 1, columns)
+        } else if claim.end <= cols {
             (0, 0, claim.index..claim.end)
         } else {
             let (row, last) = (claim.index / cols, (claim.end - 1) / cols);
@@ -245,6 +248,7 @@ mod tests {
         fn a_window_is_found_if_one_covers_the_claim(
             each in prop::collection::vec(area(), 0..60),
             slot in 0..3u32, kind in prop::sample::select(&KINDS[..]), index in 0..70u64, len in 0..20u64,
+            rows in 1..4u32,
         ) {
             let mut areas = Areas::default();
             // Areas that overlap are no windows of one sync.
@@ -254,7 +258,10 @@ mod tests {
                 }
             }
             prop_assert!(areas.sort().is_ok());
-            let claim = Claim { source: Rank(0), slot, index, end: index + len, kind, raw: false };
+            let stride = SIZES[slot as usize % 2].1;
+            let rows = if len == 0 { 1 } else { rows };
+            let end = index + u64::from((rows - 1) * stride) + len;
+            let claim = Claim { source: Rank(0), slot, index, end, rows, stride, kind, raw: false };
             let each = areas.as_slice().to_vec();
             let known = each.iter().any(|area| area.covers(&claim));
             let mut windows = RoundWindows::default();

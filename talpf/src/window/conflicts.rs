@@ -26,9 +26,12 @@ impl Notes {
     #[cold]
     #[inline(never)]
     pub(super) fn add(&mut self, claim: Claim) {
-        if claim.index >= claim.end {
-            return;
+        if claim.index < claim.end {
+            claim.each_row().for_each(|row| self.add_row(row));
         }
+    }
+
+    fn add_row(&mut self, claim: Claim) {
         let full = self.0.capacity().max(FEW);
         if self.0.len() == full {
             self.join();
@@ -99,7 +102,8 @@ mod tests {
     use crate::numbers::Rank;
 
     fn claim(source: u32, index: u64, kind: Kind) -> Claim {
-        Claim { source: Rank(source), slot: 0, index, end: index + 1, kind, raw: false }
+        let (source, rows, stride) = (Rank(source), 1, 0);
+        Claim { source, slot: 0, index, end: index + 1, rows, stride, kind, raw: false }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! A window takes operations of one kind. Reads do not exclude each other, so only their sources
 //! are kept. Changes wait for those that they overlap, so the kept ones are disjoint, in the order
-//! of the elements; a change is joined with those of its source that it follows or overlaps.
+//! of the elements; a change is joined with those of its source that it follows or overlaps. A
+//! rectangle counts as all elements from its first to its last one, so two that lie side by side
+//! land one after the other.
 //!
 //! **Cost**: the logarithm of the number of changes. Changes that have landed are removed when an
 //! overlapping one comes, and all of them whenever their number has doubled.
@@ -189,7 +191,7 @@ mod tests {
                 list.retain(|(other, posting)| *posting || !has_landed(other.source));
                 let (slot, kind) = (0, Kind::Write);
                 let source = Rank(source);
-                let claim = Claim { source, slot, index, end: index + len, kind, raw: false };
+                let claim = Claim { source, slot, index, end: index + len, rows: 1, stride: 0, kind, raw: false };
                 let mut overlapped = list.iter().filter(|(other, _)| other.conflicts(&claim));
                 let is_free = overlapped.clone().next().is_none();
                 let is_posting = overlapped.any(|(_, posting)| *posting);
@@ -228,6 +230,8 @@ mod tests {
             slot: 0,
             index: 0,
             end: 8,
+            rows: 1,
+            stride: 0,
             kind: Kind::Read,
             raw: false,
         };

@@ -28,8 +28,8 @@ fn rows_of_both_neighbours() {
             let slot = ctx.register_global(&grid).await?;
             for _ in 0..5 {
                 let (up, down) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
-                ctx.put(&grid.row(1, ..), slot.at(Rank(up), (ROWS - 1) * COLS))?;
-                ctx.put(&grid.row(ROWS - 2, ..), slot.at(Rank(down), 0))?;
+                ctx.put(&grid.row(1, ..), slot.row(Rank(up), ROWS - 1, ..))?;
+                ctx.put(&grid.row(ROWS - 2, ..), slot.row(Rank(down), 0, ..))?;
                 let sync = ctx.sync(mode).window(&grid.row(0, ..));
                 sync.window(&grid.row(ROWS - 1, ..)).await?;
                 let seen = rows(&ctx, &grid).await?;
@@ -51,7 +51,7 @@ fn parts_of_rows_in_a_rectangle() {
         let values = matrix(&ctx, 1, 1)?;
         let peer = Rank(1 - ctx.rank().0);
         for row in 3..7 {
-            ctx.put(&values.row(row, 2..6), slot.at(peer, row * COLS + 2))?;
+            ctx.put(&values.row(row, 2..6), slot.row(peer, row, 2..6))?;
         }
         let sync = ctx.sync(SyncMode::CACHED);
         sync.window(&grid.region(3..7, 2..6)).await?;

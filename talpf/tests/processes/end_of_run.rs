@@ -104,7 +104,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const PLACEMENT: usize = 35;
 
 /// Rank 1 sends many window requests to rank 0, whose program has ended, then its last message, and
@@ -147,6 +147,9 @@ fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
         message.extend(number.to_le_bytes());
     }
     for number in [round, 0, 1] {
+        message.extend(number.to_le_bytes());
+    }
+    for number in [1, 0u32] {
         message.extend(number.to_le_bytes());
     }
     message

@@ -37,6 +37,8 @@ mod panicking_wire;
 mod queued_syncs;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
+#[path = "../one_sided/rectangles.rs"]
+mod rectangles;
 mod step_time;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;

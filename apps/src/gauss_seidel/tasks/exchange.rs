@@ -7,7 +7,7 @@ use talpf_runtime::Matrix;
 
 use crate::Error;
 use crate::heat::Neighbours;
-use crate::run::{Messages, Protocol, RankContext, RemoteElement, Round, Step};
+use crate::run::{Messages, Protocol, RankContext, RemotePiece, Round, Step};
 
 /// Number of lanes beside that of the superstep. More block columns share lanes.
 const LANES: usize = 255;
@@ -97,8 +97,9 @@ impl Exchange {
                         for with in targets() {
                             given.push(piece(with.edge, column));
                             let rank = ctx.peer(with.rank as u32)?;
-                            let index = with.its_halo * field.cols() + columns[column].start;
-                            remotes.push(RemoteElement { slot: slot.clone(), rank, index });
+                            let rows = with.its_halo..with.its_halo + 1;
+                            let (slot, cols) = (slot.clone(), columns[column].clone());
+                            remotes.push(RemotePiece { slot, rank, rows, cols });
                         }
                         taken.extend(sources().map(|with| piece(with.halo, column)));
                     }

@@ -9,7 +9,7 @@ use super::band::Band;
 use crate::Error;
 use crate::heat::{Neighbour, Neighbours};
 use crate::jacobi::Problem;
-use crate::run::{Messages, Protocol, RankContext, RemoteElement, Round, Step, Transfer};
+use crate::run::{Messages, Protocol, RankContext, RemotePiece, Round, Step, Transfer};
 
 /// Method by which puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,7 @@ impl Exchange {
                         Transfer::Get => with.its_edge,
                     };
                     let (slot, rank) = (slots[number % 2].clone(), ctx.peer(with.rank as u32)?);
-                    Ok(RemoteElement { slot, rank, index: row * newest.cols() + cols.start })
+                    Ok(RemotePiece { slot, rank, rows: row..row + 1, cols })
                 };
                 let (protocol, lane) = (*protocol, &**ctx);
                 let given = pieces.clone().map(|piece| edge(&piece)).collect();

@@ -120,7 +120,8 @@ fn put(guard: &Shared<Guard>) -> (Put, Shared<Fate>) {
 
 /// Elements `index..end` of slot 0, for `source`.
 fn claim(source: u32, index: u64, end: u64) -> Claim {
-    Claim { source: Rank(source), slot: 0, index, end, kind: Kind::Write, raw: false }
+    let (source, kind) = (Rank(source), Kind::Write);
+    Claim { source, slot: 0, index, end, rows: 1, stride: 0, kind, raw: false }
 }
 
 /// Elements `col..col_end` of slot 0.
