@@ -159,6 +159,7 @@ impl World {
             rank.clear();
             rank.sender.open_rounds.clear();
             rank.sender.slots.clear();
+            rank.own().clear_engine();
         }
     }
 }

@@ -24,7 +24,8 @@ impl LocalPeer {
     /// As [`LocalPeer::poll_while_spare`], `at_most` times.
     #[inline]
     pub(crate) fn poll_at_most<R>(&self, at_most: u32, ready: impl Fn() -> Option<R>) -> Option<R> {
-        let engine = self.engine()?;
+        let engine = self.engine();
+        let engine = engine.as_ref()?;
         for poll in 1..=at_most {
             engine.poll();
             let result = ready();

@@ -53,8 +53,7 @@ impl Receiver {
             syncs: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
         });
-        let engine: std::sync::Weak<Receiver> = Arc::downgrade(&receiver);
-        receiver.own().set_engine(engine);
+        receiver.own().set_engine(Arc::<Receiver>::clone(&receiver));
         receiver
     }
 
