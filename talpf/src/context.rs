@@ -101,8 +101,21 @@ impl Context {
         usage: Use,
         call: Call,
     ) -> Result<MemorySlot<A::Element>, Error> {
+        self.register_if(Ok(()), array, usage, call).await
+    }
+
+    /// As `register`, for an array that was checked. If it was refused here the call fails at every
+    /// rank.
+    pub(crate) async fn register_if<A: Registrable>(
+        &self,
+        checked: Result<(), Error>,
+        array: &A,
+        usage: Use,
+        call: Call,
+    ) -> Result<MemorySlot<A::Element>, Error> {
         let sender = self.sender();
-        let prepared = sender.slots.prepare_global(&sender.own.endpoint.domain, array, usage);
+        let prepare = |()| sender.slots.prepare_global(&sender.own.endpoint.domain, array, usage);
+        let prepared = checked.and_then(prepare);
         let own = prepared.map(|slot| (slot.descriptor(), slot));
         let (slot, gathered) = self.world().all_gather(self.rank(), call, own).await?;
         Ok(MemorySlot::new(slot.publish(&gathered)?))

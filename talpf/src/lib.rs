@@ -29,6 +29,9 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! Programs that distribute a matrix exchange the outermost cells of neighbours in one line: see
+//! [`Halo`].
+//!
 //! A program that captures something is an `async move` closure, of which each rank runs a clone;
 //! shared values are in an `Arc`, and each rank returns its result ([`exec()`] shows it, and the
 //! compiler's messages for programs that borrow instead).
@@ -40,12 +43,14 @@ mod all_gather;
 mod collective;
 mod config;
 mod context;
+mod decomposition;
 mod double_buffered_channel;
 mod endpoint;
 mod error;
 mod exec;
 mod failure;
 mod foreign;
+mod halo;
 mod held_guard;
 mod hook;
 mod immediate;
@@ -75,9 +80,11 @@ mod world;
 pub use self::collective::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Scan, Scatter};
 pub use self::config::{Config, PollingFrequency};
 pub use self::context::Context;
+pub use self::decomposition::{Decomposition, Face};
 pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};
 pub use self::error::Error;
 pub use self::exec::exec;
+pub use self::halo::Halo;
 pub use self::hook::hook;
 pub use self::iteration::Iteration;
 pub use self::lane::Lane;

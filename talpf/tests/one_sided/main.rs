@@ -18,6 +18,7 @@ mod failures;
 mod first_mistakes;
 mod foreign_code;
 mod gets;
+mod halos;
 mod iterations;
 mod kept_handles;
 mod long_puts;

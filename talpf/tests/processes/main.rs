@@ -20,6 +20,8 @@ mod end_of_run;
 mod failed_registration;
 mod failures;
 mod get_and_put;
+#[path = "../one_sided/halos.rs"]
+mod halos;
 #[path = "../one_sided/common.rs"]
 mod in_one_process;
 #[path = "../one_sided/long_transfers.rs"]
