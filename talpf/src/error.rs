@@ -414,7 +414,7 @@ pub enum Error {
     OtherShape {
         /// The matrix.
         array: ArrayLabel,
-        /// Its numbers of rows and columns.
+        /// Numbers of its rows and columns.
         shape: [usize; 2],
         /// The rank.
         rank: Rank,
