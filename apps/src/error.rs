@@ -63,6 +63,29 @@ pub enum Error {
         ranks: usize,
     },
 
+    /// The grid of ranks has not as many as the run.
+    #[error(
+        "grid is {rows}x{cols}, that of {} ranks, and ranks is {ranks}",
+        *rows as usize * *cols as usize
+    )]
+    Grid {
+        /// Rows of the grid.
+        rows: u32,
+        /// Columns of the grid.
+        cols: u32,
+        /// Requested number of ranks.
+        ranks: usize,
+    },
+
+    /// The variant exchanges rows only.
+    #[error("{variant} exchanges rows only, expected a grid of one column, not of {cols}")]
+    GridOfRows {
+        /// Name of the requested variant.
+        variant: &'static str,
+        /// Columns of the grid.
+        cols: u32,
+    },
+
     /// An input file has an invalid value.
     #[error("{file}:{line}: {field} is {value:?}, expected {limit}")]
     Field {

@@ -10,6 +10,44 @@ use super::number_within::number_within;
 use super::run_options::Preset;
 
 #[derive(Args, Debug)]
+pub(super) struct JacobiOptions {
+    #[command(flatten)]
+    heat: HeatOptions,
+
+    /// Rows and columns of a grid of ranks, of which each has a rectangle of the matrix, such as
+    /// 2x3 [default: every rank has a band of rows]
+    #[arg(long, value_name = "PYxPX", value_parser = grid)]
+    grid: Option<[u32; 2]>,
+}
+
+impl JacobiOptions {
+    /// Returns the problem, as [`HeatOptions::problem`].
+    pub(super) fn problem(
+        &self,
+        steps: usize,
+        block: impl FnOnce(usize) -> usize,
+    ) -> Result<Problem, Error> {
+        Ok(self.heat.problem(steps, block)?.on_grid(self.grid))
+    }
+}
+
+/// Parses the rows and columns of a grid.
+fn grid(text: &str) -> Result<[u32; 2], String> {
+    let numbers = text.split_once('x').map(|(rows, cols)| [rows, cols].map(str::parse));
+    match numbers {
+        Some([Ok(rows), Ok(cols)])
+            if (1..=MOST_RANKS).contains(&rows) && (1..=MOST_RANKS).contains(&cols) =>
+        {
+            Ok([rows, cols])
+        }
+        _ => Err(format!("expected rows and columns from 1 to {MOST_RANKS}, such as 2x3")),
+    }
+}
+
+/// Largest extent of a grid of ranks.
+const MOST_RANKS: u32 = 1 << 16;
+
+#[derive(Args, Debug)]
 pub(super) struct HeatOptions {
     /// Rows and columns of a square matrix [default: 1024]
     #[arg(long, value_name = "S", value_parser = number_within(Problem::EXTENTS),

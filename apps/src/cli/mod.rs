@@ -34,7 +34,7 @@ use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
 
-use self::heat::HeatOptions;
+use self::heat::{HeatOptions, JacobiOptions};
 
 /// Default number of steps of Jacobi; Gauss-Seidel needs half of them.
 const STEPS: usize = 1000;
@@ -50,7 +50,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Heat diffusion on a rectangle with the Jacobi method
-    Jacobi(app::Options<Jacobi, HeatOptions>),
+    Jacobi(app::Options<Jacobi, JacobiOptions>),
     /// Heat diffusion on a rectangle with the Gauss-Seidel method
     GaussSeidel(app::Options<GaussSeidel, HeatOptions>),
     /// Gravity between all pairs of particles

@@ -45,13 +45,13 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     };
     let parts = team::run(workers, |worker| team.work(worker, workers))?;
     let seconds = parts[0].1;
-    let width = problem.cols() + 2;
     let band = |(matrix, _): (Matrix, f64)| {
-        let rows = matrix.rows() - 1;
-        matrix.into_cells()[width..rows * width].to_vec()
+        let rows = (1..matrix.rows() - 1).map(|row| &matrix.row(row)[1..=problem.cols()]);
+        rows.collect::<Vec<_>>().concat()
     };
     let bands = parts.into_iter().map(band).collect();
-    Ok(Solution { result: problem.assemble(&team.border, bands), seconds, machine })
+    let result = problem.assemble(&problem.decomposition(workers)?, &team.border, bands);
+    Ok(Solution { result, seconds, machine })
 }
 
 /// State shared by the workers.

@@ -1,5 +1,5 @@
 //! Heat diffusion, independent of the method: sources of heat, the resulting border of a matrix,
-//! and the distribution of its rows to ranks.
+//! and its distribution to ranks.
 //!
 //! Positions and sizes of sources are in unit coordinates: (0, 0) is the upper left corner of the
 //! matrix with its border, (1, 1) the lower right one. So one set of sources fits every matrix
@@ -16,7 +16,7 @@ pub use config::{default_sources, load, parse};
 pub use problem::Problem;
 
 pub(crate) use field::collect_field;
-pub(crate) use neighbour::{Neighbour, Neighbours};
+pub(crate) use neighbour::Neighbours;
 
 /// Heat source: a cone of heat around one point.
 #[derive(Clone, Copy, Debug, PartialEq)]

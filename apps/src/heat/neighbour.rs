@@ -16,7 +16,6 @@ pub(crate) struct Neighbour {
     pub(crate) rank: usize,
     pub(crate) edge: usize,
     pub(crate) halo: usize,
-    pub(crate) its_edge: usize,
     pub(crate) its_halo: usize,
 }
 
@@ -25,11 +24,8 @@ impl Neighbours {
         let (here, ranks) = (ctx.rank(), ctx.size());
         let rows_of = |rank| problem.band(rank, ranks).len();
         let rows = rows_of(here);
-        let above = |rank: usize| {
-            let its_rows = rows_of(rank);
-            Neighbour { rank, edge: 1, halo: 0, its_edge: its_rows, its_halo: its_rows + 1 }
-        };
-        let below = |rank| Neighbour { rank, edge: rows, halo: rows + 1, its_edge: 1, its_halo: 0 };
+        let above = |rank: usize| Neighbour { rank, edge: 1, halo: 0, its_halo: rows_of(rank) + 1 };
+        let below = |rank| Neighbour { rank, edge: rows, halo: rows + 1, its_halo: 0 };
         Self {
             above: here.checked_sub(1).map(above),
             below: Some(here + 1).filter(|&rank| rank < ranks).map(below),

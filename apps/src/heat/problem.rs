@@ -2,6 +2,8 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use talpf::Decomposition;
+
 use super::{Border, Source};
 use crate::partition::share;
 use crate::run::{self, Work};
@@ -17,6 +19,8 @@ pub struct Problem {
     block: usize,
     steps: usize,
     sources: Vec<Source>,
+    /// Rows and columns of the grid of ranks, if ranks have no whole rows.
+    grid: Option<[u32; 2]>,
 }
 
 impl Problem {
@@ -41,7 +45,29 @@ impl Problem {
             block: Error::check_range("block", block, Self::EXTENTS)?,
             steps: Error::check_range("steps", steps, Self::STEPS)?,
             sources,
+            grid: None,
         })
+    }
+
+    /// Distributes the matrix to a grid of ranks instead of its rows. Jacobi does.
+    pub fn on_grid(self, grid: Option<[u32; 2]>) -> Self {
+        Self { grid, ..self }
+    }
+
+    /// Returns the number of columns of the grid of ranks.
+    pub(crate) fn grid_cols(&self) -> u32 {
+        self.grid.map_or(1, |[_, cols]| cols)
+    }
+
+    /// Returns the distribution of the matrix to `ranks`, with halos of one cell.
+    ///
+    /// **Errors**: [`Error::Grid`]; [`Error::Talpf`] for parts without cells.
+    pub(crate) fn decomposition(&self, ranks: usize) -> Result<Decomposition, Error> {
+        let grid @ [rows, cols] = self.grid.unwrap_or([ranks as u32, 1]);
+        if rows as usize * cols as usize != ranks {
+            return Err(Error::Grid { rows, cols, ranks });
+        }
+        Ok(Decomposition::grid(grid, [self.rows, self.cols], 1)?)
     }
 
     /// Returns the number of inner rows.
@@ -94,10 +120,13 @@ impl Problem {
         matrix
     }
 
-    /// Checks that each of `ranks` gets a row.
+    /// Checks that each of `ranks` gets a row. One rank needs no grid.
     ///
-    /// **Errors**: [`Error::MoreRanks`].
+    /// **Errors**: [`Error::MoreRanks`]; those of `decomposition`.
     pub(crate) fn check_ranks(&self, ranks: usize) -> Result<(), Error> {
+        if self.grid.is_some() && ranks > 1 {
+            return self.decomposition(ranks).map(|_| ());
+        }
         Error::check_ranks(ranks, self.rows, "rows")
     }
 }
@@ -125,7 +154,8 @@ impl run::Problem for Problem {
     /// Returns a problem with `factor` times the rows.
     fn scaled(&self, factor: usize) -> Result<Self, Error> {
         let sources = self.sources.clone();
-        Self::new(self.rows.saturating_mul(factor), self.cols, self.block, self.steps, sources)
+        let rows = self.rows.saturating_mul(factor);
+        Ok(Self::new(rows, self.cols, self.block, self.steps, sources)?.on_grid(self.grid))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use talpf::{Arrivals, Lane, MemorySlot, OneSided, Rank, RemoteRegion};
-use talpf_runtime::{Each, Region, Scope, TaskBuilder};
+use talpf::{Arrivals, Halo, Lane, MemorySlot, OneSided, Rank, RemoteRegion};
+use talpf_runtime::{Each, Ix2, Rect, Region, Scope, TaskBuilder};
 
 use super::{Machine, Observer, Protocol, RankContext, Transfer};
 use crate::Error;
@@ -100,6 +100,23 @@ pub(crate) struct RemotePiece {
 impl RemotePiece {
     fn region(&self) -> RemoteRegion<'_, f64> {
         self.slot.region(self.rank, self.rows.clone(), self.cols.clone())
+    }
+}
+
+impl<'a> Round<'a, Ix2> {
+    /// Creates the exchange of a halo with all neighbours.
+    pub(crate) fn of_halo(halo: &'a Halo<f64>, protocol: Protocol, lane: &'a Lane) -> Self {
+        let remotes = halo.faces().iter().map(|face| {
+            let Rect { row, row_end, col, col_end } = match protocol.transfer {
+                Transfer::Put => face.its_halo,
+                Transfer::Get => face.its_edge,
+            };
+            let (slot, rank) = (halo.slot().clone(), face.neighbour);
+            let (rows, cols) = (row as usize..row_end as usize, col as usize..col_end as usize);
+            RemotePiece { slot, rank, rows, cols }
+        });
+        let (given, taken) = (halo.edges().collect(), halo.halos().collect());
+        Round { protocol, lane, given, taken, remotes: remotes.collect() }
     }
 }
 

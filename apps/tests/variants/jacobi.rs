@@ -98,6 +98,38 @@ fn tasks_are_serial_with_several_strips_side_by_side() {
 }
 
 #[test]
+fn tasks_are_serial_on_every_grid_of_up_to_nine_ranks() {
+    for variant in WITH_RANKS.into_iter().filter(|variant| *variant != Variant::TalpfRawCached) {
+        for rows in 1..=9 {
+            for cols in 1..=9 / rows {
+                let problem = problem([19, 17, 4, 7]).on_grid(Some([rows, cols]));
+                check::<Jacobi>(variant, &problem, &[(rows * cols) as usize], &[2]);
+            }
+        }
+        let wide = problem([9, 9001, 7, 6]).on_grid(Some([2, 2]));
+        check::<Jacobi>(variant, &wide, &[4], &[2]);
+    }
+}
+
+#[test]
+fn a_grid_that_does_not_fit_is_an_error() {
+    let error = |variant, grid, ranks| {
+        let problem = problem([4, 3, 2, 1]).on_grid(Some(grid));
+        let machine = Machine::new(ranks, 1).unwrap();
+        run::<Jacobi>(variant, &problem, machine, &Observer::default()).unwrap_err().to_string()
+    };
+    let cached = Variant::TalpfCached;
+    assert_eq!(error(cached, [2, 3], 4), "grid is 2x3, that of 6 ranks, and ranks is 4");
+    assert_eq!(error(cached, [2, 3], 1), "grid is 2x3, that of 6 ranks, and ranks is 1");
+    assert_eq!(error(cached, [1, 4], 4), "3 columns on 4 ranks, each needs at least 1");
+    assert_eq!(error(Variant::Tampi, [5, 1], 5), "4 rows on 5 ranks, each needs at least 1");
+    assert_eq!(
+        error(Variant::TalpfRawCached, [2, 2], 4),
+        "talpf-raw-cached exchanges rows only, expected a grid of one column, not of 2"
+    );
+}
+
+#[test]
 fn trace_has_a_task_for_every_strip_and_a_message_for_every_halo() {
     let problem = problem([40, 30, 8, 5]);
     for variant in WITH_RANKS {

@@ -49,9 +49,9 @@ pub(super) fn solve(
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
-    let border = Arc::new(problem.border());
+    let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border));
-    let assemble = |bands| problem.assemble(&border, bands);
+    let assemble = |bands| problem.assemble(&parts, &border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
@@ -111,7 +111,8 @@ impl Band {
     ) -> Result<Self, Error> {
         let block = input.problem.block();
         let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
-        let field = input.problem.field(ctx, border, (block, block))?;
+        let parts = input.problem.decomposition(ctx.size())?;
+        let field = input.problem.field(ctx, &parts, border, (block, block))?;
         let neighbours = Neighbours::new(ctx, &input.problem);
         Ok(Self {
             exchange: Exchange::new(ctx, neighbours, &field, columns.len()).await?,

@@ -1,7 +1,8 @@
-//! Rows of one rank, and the tasks that compute them.
+//! Part of the matrix that a rank has, and the tasks that compute it.
 
 use std::ops::Range;
 
+use talpf::Decomposition;
 use talpf_runtime::{Ix2, Matrix, Region, Scope};
 
 use crate::Error;
@@ -12,6 +13,7 @@ use crate::run::{Pace, RankContext, Step};
 
 /// Matrices of a rank, cut into strips.
 pub(super) struct Band {
+    parts: Decomposition,
     rows: usize,
     cols: usize,
     /// Rows and columns of a strip.
@@ -28,8 +30,16 @@ impl Band {
     ) -> Result<Self, Error> {
         let block = problem.block();
         let strip = (block, block * STRIP_CELLS.div_ceil(block));
-        let fields = [problem.field(ctx, border, strip)?, problem.field(ctx, border, strip)?];
-        Ok(Self { rows: fields[0].rows() - 2, cols: problem.cols(), strip, fields })
+        let parts = problem.decomposition(ctx.size())?.in_pieces(strip.0, strip.1);
+        let field = || problem.field(ctx, &parts, border, strip);
+        let fields = [field()?, field()?];
+        let (rows, cols) = (fields[0].rows() - 2, fields[0].cols() - 2);
+        Ok(Self { parts, rows, cols, strip, fields })
+    }
+
+    /// Returns the distribution to all ranks, whose halos are exchanged in a piece for each strip.
+    pub(super) fn parts(&self) -> &Decomposition {
+        &self.parts
     }
 
     /// Returns the matrix that a step reads.
@@ -40,11 +50,6 @@ impl Band {
     /// Returns the matrix that a step writes.
     pub(super) fn after(&self, step: usize) -> &Matrix<f64> {
         self.before(step + 1)
-    }
-
-    /// Returns the columns of every strip, without the border.
-    pub(super) fn strip_cols(&self) -> impl Iterator<Item = Range<usize>> + Clone {
-        pieces(1..self.cols + 1, self.strip.1)
     }
 
     /// Declares a task for every strip: the top and bottom ones first, since neighbours wait for
@@ -81,10 +86,11 @@ impl Band {
         let first = strips.next();
         let last = strips.next_back();
         let rows = first.into_iter().chain(last).chain(strips);
-        rows.flat_map(|rows| self.strip_cols().map(move |cols| (rows.clone(), cols)))
+        let cols = pieces(1..self.cols + 1, self.strip.1);
+        rows.flat_map(move |rows| cols.clone().map(move |cols| (rows.clone(), cols)))
     }
 
-    /// Converts the matrices into the rows after `steps` steps, with their border columns.
+    /// Converts the matrices into the cells after `steps` steps.
     pub(super) async fn collect(self, ctx: &RankContext, steps: usize) -> Result<Vec<f64>, Error> {
         let [even, odd] = self.fields;
         let field = if steps.is_multiple_of(2) { even } else { odd };

@@ -1,15 +1,12 @@
-//! Exchange of the outermost rows between neighbours.
-
-use std::ops::Range;
+//! Exchange of the outermost cells between neighbours.
 
 use parking_lot::Mutex;
-use talpf::{Context, DoubleBufferedChannel, Link, MemorySlot};
+use talpf::{Context, DoubleBufferedChannel, Face, Halo, Link, Rank};
+use talpf_runtime::{Matrix, Region};
 
 use super::band::Band;
 use crate::Error;
-use crate::heat::{Neighbour, Neighbours};
-use crate::jacobi::Problem;
-use crate::run::{Messages, Protocol, RankContext, RemotePiece, Round, Step, Transfer};
+use crate::run::{Messages, Protocol, RankContext, Round, Step};
 
 /// Method by which puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -25,47 +22,55 @@ pub(super) enum PutMethod {
 const LANE: u8 = 1;
 
 /// Exchange of one rank in every step.
-pub(super) struct Exchange {
-    neighbours: Neighbours,
-    means: Means,
-}
-
-/// Means of communication. Slots are those of the matrices that even and odd steps write.
-enum Means {
-    Windows { ctx: Context, protocol: Protocol, slots: [MemorySlot<f64>; 2] },
-    Links { ctx: Context, links: Mutex<DoubleBufferedChannel<f64>>, slots: [MemorySlot<f64>; 2] },
-    Messages(Messages),
+pub(super) enum Exchange {
+    /// Halos of the matrices that even and odd steps write.
+    Windows {
+        ctx: Context,
+        protocol: Protocol,
+        halos: [Halo<f64>; 2],
+    },
+    /// A link for every face, which is a piece of a row.
+    Links {
+        links: Mutex<DoubleBufferedChannel<f64>>,
+        faces: Vec<Face>,
+    },
+    Messages {
+        messages: Messages,
+        faces: Vec<Face>,
+    },
 }
 
 impl Exchange {
     /// Prepares the exchange of the halos of `band`. Collective.
     pub(super) async fn new(
         ctx: &RankContext,
-        problem: &Problem,
         method: PutMethod,
         band: &Band,
     ) -> Result<Self, Error> {
-        let neighbours = Neighbours::new(ctx, problem);
-        let means = match ctx {
-            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
-            RankContext::OneSided(ctx, protocol) => {
-                let even = ctx.register_global(band.after(0)).await?;
-                let slots = [even, ctx.register_global(band.after(1)).await?];
-                match method {
-                    PutMethod::Windows => {
-                        Means::Windows { ctx: ctx.clone(), protocol: *protocol, slots }
-                    }
-                    PutMethod::Links => {
-                        let links = Mutex::new(link(ctx, &neighbours, band).await?);
-                        Means::Links { ctx: ctx.clone(), links, slots }
-                    }
-                }
+        let faces = band.parts().faces(Rank(ctx.rank() as u32));
+        let (ctx, protocol) = match ctx {
+            RankContext::TwoSided(messages) => {
+                return Ok(Self::Messages { messages: messages.clone(), faces });
             }
+            RankContext::OneSided(ctx, protocol) => (ctx.clone(), *protocol),
         };
-        Ok(Self { neighbours, means })
+        let even = Halo::new(&ctx, band.parts(), band.after(0)).await?;
+        let halos = [even, Halo::new(&ctx, band.parts(), band.after(1)).await?];
+        match method {
+            PutMethod::Windows => Ok(Self::Windows { ctx, protocol, halos }),
+            PutMethod::Links => {
+                let link = |face: &Face| {
+                    let buffers = [0, 1].map(|step| halo_row(band.after(step), face));
+                    Link { peer: face.neighbour, buffers }
+                };
+                let links: Vec<_> = faces.iter().map(link).collect();
+                let links = ctx.double_buffered_channel(ctx.lane(LANE)?, &links).await?;
+                Ok(Self::Links { links: Mutex::new(links), faces })
+            }
+        }
     }
 
-    /// Declares the exchange of the rows that step `number` writes in `band`, a piece for each
+    /// Declares the exchange of the cells that step `number` writes in `band`, a piece for each
     /// strip, and the end of its round, if it has one.
     ///
     /// **Panics**: links in a replayed step. Their buffers are in use from one step to the next, so
@@ -76,94 +81,41 @@ impl Exchange {
         number: usize,
         step: Step<'_, 'a>,
     ) -> Result<(), Error> {
-        let pieces = pieces(&self.neighbours, band);
         let (newest, other) = (band.after(number), band.before(number));
-        let edge = |piece: &Piece<'_>| newest.row(piece.with.edge, piece.cols.clone());
-        let halo = |piece: &Piece<'_>| newest.row(piece.with.halo, piece.cols.clone());
-        match &self.means {
-            Means::Windows { ctx, protocol, slots } => {
-                let remote = |Piece { with, cols, .. }: Piece<'_>| {
-                    let row = match protocol.transfer {
-                        Transfer::Put => with.its_halo,
-                        Transfer::Get => with.its_edge,
-                    };
-                    let (slot, rank) = (slots[number % 2].clone(), ctx.peer(with.rank as u32)?);
-                    Ok(RemotePiece { slot, rank, rows: row..row + 1, cols })
-                };
-                let (protocol, lane) = (*protocol, &**ctx);
-                let given = pieces.clone().map(|piece| edge(&piece)).collect();
-                let taken = pieces.clone().map(|piece| halo(&piece)).collect();
-                let remotes = pieces.map(remote).collect::<Result<_, Error>>()?;
-                Round { protocol, lane, given, taken, remotes }.declare(step)
+        match self {
+            Self::Windows { ctx, protocol, halos } => {
+                Round::of_halo(&halos[number % 2], *protocol, ctx).declare(step)
             }
-            Means::Links { links, .. } => {
+            Self::Links { links, faces } => {
                 assert!(matches!(step, Step::Spawned(..)), "links are not replayed");
                 let mut links = links.lock();
-                for (link, piece) in pieces.enumerate() {
-                    let next = other.row(piece.with.halo, piece.cols.clone());
-                    links.put(link, &edge(&piece), &next)?;
+                for (link, face) in faces.iter().enumerate() {
+                    links.put(link, &face.edge_of(newest), &halo_row(other, face))?;
                 }
                 links.sync()?;
                 Ok(())
             }
-            Means::Messages(messages) => {
-                for piece in pieces {
+            Self::Messages { messages, faces } => {
+                for face in faces {
                     // Messages of two steps may overtake each other, those of three cannot.
-                    let (rank, tag) = (piece.with.rank, 2 * piece.strip + number % 2);
-                    messages.declare_send(&step, &edge(&piece), rank, tag)?;
-                    messages.declare_receive(&step, &halo(&piece), rank, tag)?;
+                    let (rank, tag) = (face.neighbour.0 as usize, 2 * face.piece + number % 2);
+                    messages.declare_send(&step, &face.edge_of(newest), rank, tag)?;
+                    messages.declare_receive(&step, &face.halo_of(newest), rank, tag)?;
                 }
                 Ok(())
             }
         }
     }
 
-    /// Waits for all tasks and exchanges, and releases the means of communication.
+    /// Waits for all tasks and exchanges.
     pub(super) async fn end(self, ctx: &RankContext) -> Result<(), Error> {
-        let registered = match self.means {
-            Means::Windows { ctx, slots, .. } => Some((ctx, slots)),
-            // Links keep a task of each piece until they are dropped.
-            Means::Links { ctx, links, slots } => {
-                drop(links);
-                Some((ctx, slots))
-            }
-            Means::Messages(_) => None,
-        };
-        ctx.group().wait().await?;
-        if let Some((ctx, slots)) = registered {
-            slots.into_iter().try_for_each(|slot| ctx.deregister(slot))?;
-        }
-        Ok(())
+        // Links keep a task of each piece until they are dropped.
+        drop(self);
+        Ok(ctx.group().wait().await?)
     }
 }
 
-/// Creates a link for every piece.
-async fn link(
-    ctx: &Context,
-    neighbours: &Neighbours,
-    band: &Band,
-) -> Result<DoubleBufferedChannel<f64>, Error> {
-    let link = |Piece { with, cols, .. }: Piece| {
-        let fields = [band.after(0), band.after(1)];
-        let buffers = fields.map(|field| field.row(with.halo, cols.clone()));
-        Ok(Link { peer: ctx.peer(with.rank as u32)?, buffers })
-    };
-    let links = pieces(neighbours, band).map(link).collect::<Result<Vec<_>, Error>>()?;
-    Ok(ctx.double_buffered_channel(ctx.lane(LANE)?, &links).await?)
-}
-
-/// Piece of a row that is exchanged in a step, one for each neighbour and strip.
-struct Piece<'a> {
-    with: &'a Neighbour,
-    strip: usize,
-    cols: Range<usize>,
-}
-
-fn pieces<'a>(
-    neighbours: &'a Neighbours,
-    band: &'a Band,
-) -> impl Iterator<Item = Piece<'a>> + Clone {
-    neighbours.iter().flat_map(move |with| {
-        band.strip_cols().enumerate().map(move |(strip, cols)| Piece { with, strip, cols })
-    })
+/// Returns the halo of a face that is a piece of one row.
+fn halo_row<'a>(matrix: &'a Matrix<f64>, face: &Face) -> Region<'a, f64> {
+    matrix.row(face.halo.row as usize, face.halo.col as usize..face.halo.col_end as usize)
 }

@@ -1,14 +1,14 @@
 //! Tasks with exchange of halos: one program for all variants with ranks.
 //!
-//! Each rank owns a band of rows and keeps two matrices of it, old and new, which swap roles after
-//! every step. A step declares, in this order:
+//! Each rank owns a band of rows, or a rectangle if ranks are a grid, and keeps two matrices of it,
+//! old and new, which swap roles after every step. A step declares, in this order:
 //!
 //! 1. the tasks that compute the strips of `new` from `old` ([`band`]),
-//! 2. the exchange of the outermost rows of `new` ([`exchange`]),
+//! 2. the exchange of the outermost cells of `new` ([`exchange`]),
 //! 3. with puts and gets, the sync that ends the round and lets the exchange touch `new`.
 //!
 //! Nothing else orders them: a strip waits for the strips and halos around it in the previous step,
-//! an exchange for the strip whose row it carries. So ranks, and strips within a rank, drift apart
+//! an exchange for the strip whose cells it carries. So ranks, and strips within a rank, drift apart
 //! as far as their dependencies allow; if steps are spawned, up to [`LOOKAHEAD`] of them. Variants
 //! differ in their [`Exchange`] alone.
 //!
@@ -37,7 +37,7 @@ const LOOKAHEAD: usize = 8;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
-/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`]; [`Error::Grid`], [`Error::GridOfRows`].
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
@@ -46,9 +46,12 @@ pub(super) fn solve(
 ) -> Result<Option<Solution>, Error> {
     let is_raw = variant == Variant::TalpfRawCached;
     let method = if is_raw { PutMethod::Links } else { PutMethod::Windows };
-    let border = Arc::new(problem.border());
+    if is_raw && problem.grid_cols() > 1 {
+        return Err(Error::GridOfRows { variant: variant.name(), cols: problem.grid_cols() });
+    }
+    let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border), method);
-    let assemble = |bands| problem.assemble(&border, bands);
+    let assemble = |bands| problem.assemble(&parts, &border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
@@ -60,7 +63,7 @@ async fn rank(
     method: PutMethod,
 ) -> Result<Part, Error> {
     let band = Band::new(&ctx, &input.problem, &border)?;
-    let exchange = Exchange::new(&ctx, &input.problem, method, &band).await?;
+    let exchange = Exchange::new(&ctx, method, &band).await?;
     let pace = Pace::of(&ctx, input.machine);
     let steps = input.problem.steps();
 
