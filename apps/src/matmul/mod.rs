@@ -49,6 +49,15 @@ impl App for Matmul {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const REPLAYED: &'static [Variant] = &[
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
+    ];
     const KERNELS: &'static [&'static str] = &["multiply"];
     type Problem = Problem;
     type Outcome = Matrix;

@@ -31,6 +31,8 @@ impl App for MatmulG {
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
+    const REPLAYED: &'static [Variant] =
+        &[Variant::TalpfGet, Variant::Tampi, Variant::TampiBlocking];
     const USUAL: Variant = Variant::TalpfGet;
     const RANKS: usize = 4;
     const KERNELS: &'static [&'static str] = &["multiply"];

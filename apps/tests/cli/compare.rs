@@ -55,8 +55,8 @@ fn replayed_graphs_are_compared_beside_the_others() {
     assert_eq!(replayed.collect::<Vec<_>>(), [&[false], &variant[..], &variant].concat());
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("talpf-msg replayed</li>"), "{page}");
-    let refused = error_of(&talpf("compare matmul --size 20 --iterations 2 --block 4 --replay"));
-    assert_eq!(refused, "matmul cannot replay any of these variants");
+    let refused = error_of(&talpf("compare histogram --numbers 100 --steps 2 --replay"));
+    assert_eq!(refused, "histogram cannot replay any of these variants");
 }
 
 #[test]
