@@ -2,8 +2,10 @@
 
 use talpf_apps::gauss_seidel::GaussSeidel;
 use talpf_apps::heat;
+use talpf_apps::histogram::{self, Histogram};
 use talpf_apps::jacobi::Jacobi;
 use talpf_apps::matmul::{self, Matmul};
+use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::{self, Nbody, Particles};
 use talpf_apps::run::{self, App, Machine, Observer, Problem, Slowdown, Variant};
 use talpf_traces::paraver;
@@ -83,6 +85,15 @@ fn nbody_is_serial_for_any_shape() {
 }
 
 #[test]
+fn products_are_serial_for_any_number_of_multiplications() {
+    for (size, block, iterations) in [(37, 5, 4), (40, 64, 3), (9, 3, 1), (16, 1, 2)] {
+        let problem = matmul::Problem::new(size, block, iterations).unwrap();
+        check::<Matmul>(&problem, &[1, 2, 3, 5], &[1, 2]);
+        check::<MatmulG>(&problem, &[1, 4, 9], &[1, 2]);
+    }
+}
+
+#[test]
 fn slow_ranks_are_serial() {
     let slowed = |machine: Machine| {
         machine.slowed(Some(Slowdown { rank: Some(1), factor: 3.0 })).replaying(true)
@@ -151,8 +162,8 @@ fn variants_that_cannot_be_replayed_name_those_that_can() {
             ("talpf-cached, ", format!("jacobi cannot replay {}", variant.name()));
         assert!(error.starts_with(&expected) && error.contains(names), "{error}");
     }
-    let problem = matmul::Problem::new(9, 3, 2).unwrap();
-    let refused = run::run::<Matmul>(Variant::Tampi, &problem, machine, &observer);
+    let problem = histogram::Problem::new(100, 10, 20, 2, true).unwrap();
+    let refused = run::run::<Histogram>(Variant::TalpfDefault, &problem, machine, &observer);
     let error = refused.unwrap_err().to_string();
-    assert_eq!(error, "matmul cannot replay tampi");
+    assert_eq!(error, "histogram cannot replay talpf-default");
 }

@@ -95,7 +95,7 @@ macro_rules! counts {
         words! { $($name: $value;)* }
 
         $(impl $name {
-            exchanges! { $value: fetch_add fetch_sub fetch_or fetch_max }
+            exchanges! { $value: fetch_add fetch_sub fetch_or fetch_max fetch_min }
         })*
     };
 }
