@@ -136,9 +136,8 @@ impl Group {
         self.inner.room().await
     }
 
-    /// Bounds how far a program is ahead that spawns its tasks step by step: at least `steps` steps
-    /// overlap, and tasks of later ones are not spawned before as many tasks of the group are
-    /// complete as those before the last `steps` steps. With tasks that are
+    /// Bounds how far a program is ahead that spawns its tasks step by step: `steps` steps overlap,
+    /// at least 1, and no more tasks are outstanding than so many steps have. With tasks that are
     /// [`TaskBuilder::unthrottled`], it is the only bound.
     ///
     /// ```

@@ -17,14 +17,12 @@ pub struct Lookahead {
 
 impl Lookahead {
     pub(super) fn new(group: &Arc<GroupInner>, steps: usize) -> Self {
-        let steps = steps.max(1);
-        let spawned_before = VecDeque::with_capacity(steps + 1);
-        Lookahead { group: Arc::clone(group), steps, spawned_before }
+        Lookahead { group: Arc::clone(group), steps: steps.max(1), spawned_before: VecDeque::new() }
     }
 
-    /// Begins a step, once no more tasks of the group are outstanding than have been spawned since
-    /// the last steps began, as many as overlap and this one. The caller must not hold regions or
-    /// locks that those tasks need.
+    /// Begins a step. With `steps` steps that overlap, waits until as many tasks of the group are
+    /// complete as were spawned before the last `steps` steps, of which this is one. The caller must
+    /// not hold regions or locks that those tasks need.
     ///
     /// **Errors**: a task of the group has failed, or the group is cancelled, which the next
     /// [`Group::wait`](super::Group::wait) returns as well; a hang. **Cost**: reads the counts of

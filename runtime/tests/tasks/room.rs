@@ -66,6 +66,23 @@ fn a_program_is_no_more_steps_ahead_than_its_lookahead() {
 }
 
 #[test]
+fn a_lookahead_may_be_without_bound() {
+    let runtime = common::runtime(1);
+    let group = runtime.group("spawner", 1);
+    let spawner = group.clone();
+    let main = group.spawn_main("main", async move {
+        let mut lookahead = spawner.lookahead(usize::MAX);
+        let event = PendingEvent::of_group(&spawner, "event")?;
+        for _ in 0..100 {
+            lookahead.step().await?;
+        }
+        drop(event);
+        spawner.wait().await
+    });
+    runtime.block_on(main.unwrap()).unwrap().unwrap().unwrap();
+}
+
+#[test]
 fn steps_within_the_lookahead_overlap() {
     let _watchdog = common::watchdog();
     let runtime = common::runtime(1);
