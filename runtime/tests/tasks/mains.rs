@@ -39,6 +39,21 @@ fn mains() -> (Runtime, Mains<u32, String>, Reasons) {
     (common::runtime(2), mains, Reasons::default())
 }
 
+/// Starts a program that fails once its wait is ended.
+fn start_waiting(
+    runtime: &Runtime,
+    mains: &mut Mains<u32, String>,
+    reasons: &Reasons,
+) -> oneshot::Sender<()> {
+    let (end, ended) = oneshot::channel();
+    let waits = async move {
+        let _ = ended.await;
+        Err("its peer has failed".to_owned())
+    };
+    mains.start(&runtime.group("waits", 0), waits, reasons.note()).unwrap();
+    end
+}
+
 #[test]
 fn results_have_the_order_of_the_starts_and_tasks_have_run() {
     let _watchdog = common::watchdog();
@@ -62,12 +77,7 @@ fn results_have_the_order_of_the_starts_and_tasks_have_run() {
 fn a_failure_ends_the_others_and_wins_over_theirs() {
     let _watchdog = common::watchdog();
     let (runtime, mut mains, reasons) = mains();
-    let (end, ended) = oneshot::channel();
-    let waits = async move {
-        let _ = ended.await;
-        Err("its peer has failed".to_owned())
-    };
-    mains.start(&runtime.group("waits", 0), waits, reasons.note()).unwrap();
+    let end = start_waiting(&runtime, &mut mains, &reasons);
     let fails = async { Err("the cause".to_owned()) };
     let fail = note_and_end(&reasons, end);
     mains.start(&runtime.group("fails", 1), fails, fail).unwrap();
@@ -79,12 +89,7 @@ fn a_failure_ends_the_others_and_wins_over_theirs() {
 fn a_panic_ends_the_others_and_wins_over_their_failures() {
     let _watchdog = common::watchdog();
     let (runtime, mut mains, reasons) = mains();
-    let (end, ended) = oneshot::channel();
-    let waits = async move {
-        let _ = ended.await;
-        Err("its peer has failed".to_owned())
-    };
-    mains.start(&runtime.group("waits", 0), waits, reasons.note()).unwrap();
+    let end = start_waiting(&runtime, &mut mains, &reasons);
     let (panics, fail) = (runtime.group("panics", 1), note_and_end(&reasons, end));
     mains.start(&panics, async { panic!("on purpose") }, fail).unwrap();
     let error = mains.wait(&runtime).expect_err("a program panicked");

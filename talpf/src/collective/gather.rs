@@ -24,10 +24,7 @@ impl<T: Pod + Send + Sync> Gather<T> {
     ///
     /// **Errors**: as [`Allreduce::new`](crate::Allreduce::new); a root that does not exist.
     pub async fn new(context: &Context, lane: Lane, len: usize, root: Rank) -> Result<Self, Error> {
-        let is_root = context.rank() == root;
-        let elements = |ranks| if is_root { ranks * len } else { len };
-        let arguments = (lane, len, Some(root));
-        let member = Member::new(context, Call::Gather, arguments, elements).await?;
+        let member = Member::rooted(context, Call::Gather, lane, len, root).await?;
         Ok(Gather { member, root: root.index() })
     }
 

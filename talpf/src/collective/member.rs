@@ -59,6 +59,22 @@ impl<T: Pod + Send + Sync> Member<T> {
         Ok(Member { rank, ranks, len, call, lane, array, slot })
     }
 
+    /// Makes the part of this rank in a collective of which `root` has `len` elements for each rank.
+    /// Collective.
+    ///
+    /// **Errors**: as [`Member::new`].
+    pub(super) async fn rooted(
+        context: &Context,
+        call: Call,
+        lane: Lane,
+        len: usize,
+        root: Rank,
+    ) -> Result<Self, Error> {
+        let is_root = context.rank() == root;
+        let elements = |ranks| if is_root { ranks * len } else { len };
+        Self::new(context, call, (lane, len, Some(root)), elements).await
+    }
+
     /// Returns the lane of the collective, or its rounds in a step: operations on `scope` become
     /// those of a run.
     ///

@@ -1,8 +1,8 @@
 //! The state of a rank's engine: what has arrived, and the control messages that go out.
 //!
-//! One thread at a time has it, inside the [`Receiver`](super::Receiver). Its stages are in
-//! `stages.rs`, its exchanges in `counting.rs`. It never calls up: what follows from a pass is
-//! deferred.
+//! The state is that of the thread inside the [`Receiver`](super::Receiver), one at a time. Its
+//! stages are in `stages.rs`, its exchanges in `counting.rs`. It never calls up: what follows from a
+//! pass is deferred.
 
 use std::collections::VecDeque;
 
