@@ -8,7 +8,6 @@
 mod border;
 mod config;
 mod field;
-mod neighbour;
 mod problem;
 
 pub use border::Border;
@@ -16,7 +15,6 @@ pub use config::{default_sources, load, parse};
 pub use problem::Problem;
 
 pub(crate) use field::collect_field;
-pub(crate) use neighbour::Neighbours;
 
 /// Heat source: a cone of heat around one point.
 #[derive(Clone, Copy, Debug, PartialEq)]

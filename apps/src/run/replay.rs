@@ -98,6 +98,13 @@ pub(crate) struct RemotePiece {
 }
 
 impl RemotePiece {
+    /// Returns the cells `rect` of a rank's matrix.
+    pub(crate) fn of(slot: &MemorySlot<f64>, rank: Rank, rect: Rect) -> Self {
+        let Rect { row, row_end, col, col_end } = rect;
+        let (rows, cols) = (row as usize..row_end as usize, col as usize..col_end as usize);
+        RemotePiece { slot: slot.clone(), rank, rows, cols }
+    }
+
     fn region(&self) -> RemoteRegion<'_, f64> {
         self.slot.region(self.rank, self.rows.clone(), self.cols.clone())
     }
@@ -107,13 +114,11 @@ impl<'a> Round<'a, Ix2> {
     /// Creates the exchange of a halo with all neighbours.
     pub(crate) fn of_halo(halo: &'a Halo<f64>, protocol: Protocol, lane: &'a Lane) -> Self {
         let remotes = halo.faces().iter().map(|face| {
-            let Rect { row, row_end, col, col_end } = match protocol.transfer {
+            let rect = match protocol.transfer {
                 Transfer::Put => face.its_halo,
                 Transfer::Get => face.its_edge,
             };
-            let (slot, rank) = (halo.slot().clone(), face.neighbour);
-            let (rows, cols) = (row as usize..row_end as usize, col as usize..col_end as usize);
-            RemotePiece { slot, rank, rows, cols }
+            RemotePiece::of(halo.slot(), face.neighbour, rect)
         });
         let (given, taken) = (halo.edges().collect(), halo.halos().collect());
         Round { protocol, lane, given, taken, remotes: remotes.collect() }

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use talpf::{Arrivals, Context, Lane, MemorySlot};
+use talpf::{Arrivals, Decomposition, Face, Lane, MemorySlot, Rank};
 use talpf_runtime::Matrix;
 
 use crate::Error;
-use crate::heat::Neighbours;
 use crate::run::{Messages, Protocol, RankContext, RemotePiece, Round, Step};
 
 /// Number of lanes beside that of the superstep. More block columns share lanes.
@@ -15,13 +14,14 @@ const LANES: usize = 255;
 /// Exchange of one rank in its supersteps.
 pub(super) struct Exchange {
     rank: usize,
-    neighbours: Neighbours,
+    /// Faces of each block column.
+    faces: Vec<Vec<Face>>,
     means: Means,
 }
 
 enum Means {
     /// Puts through windows, on lanes.
-    Puts { ctx: Context, protocol: Protocol, slot: MemorySlot<f64>, lanes: Vec<LaneColumns> },
+    Puts { protocol: Protocol, slot: MemorySlot<f64>, lanes: Vec<LaneColumns> },
     /// Messages with tags of block columns.
     Messages(Messages),
 }
@@ -33,11 +33,11 @@ struct LaneColumns {
 }
 
 impl Exchange {
-    /// Prepares the exchange of the outermost rows of `field` in as many pieces as block columns.
-    /// Collective.
+    /// Prepares the exchange of the faces of `field`, which are cut into as many pieces as there are
+    /// block columns. Collective.
     pub(super) async fn new(
         ctx: &RankContext,
-        neighbours: Neighbours,
+        parts: &Decomposition,
         field: &Matrix<f64>,
         columns: usize,
     ) -> Result<Self, Error> {
@@ -55,10 +55,14 @@ impl Exchange {
                 let lanes = (0..columns).step_by(share).enumerate().map(lane);
                 let lanes = lanes.collect::<Result<_, Error>>()?;
                 let slot = ctx.register_global(field).await?;
-                Means::Puts { ctx: ctx.clone(), protocol: *protocol, slot, lanes }
+                Means::Puts { protocol: *protocol, slot, lanes }
             }
         };
-        Ok(Self { rank: ctx.rank(), neighbours, means })
+        let mut faces = vec![Vec::new(); columns];
+        for face in parts.faces(Rank(ctx.rank() as u32)) {
+            faces[face.piece].push(face);
+        }
+        Ok(Self { rank: ctx.rank(), faces, means })
     }
 
     /// Declares the exchange of a superstep: this rank sends its outermost rows if it computes, and
@@ -66,44 +70,39 @@ impl Exchange {
     pub(super) fn declare<'a>(
         &'a self,
         field: &'a Matrix<f64>,
-        columns: &[Range<usize>],
         computes: impl Fn(usize) -> bool,
         step: Step<'_, 'a>,
     ) -> Result<(), Error> {
-        let sources = || self.neighbours.iter().filter(|with| computes(with.rank));
-        let targets = || self.neighbours.iter().filter(|_| computes(self.rank));
-        let piece = |row, column: usize| field.row(row, columns[column].clone());
+        let sends = computes(self.rank);
+        let sent = |column: usize| self.faces[column].iter().filter(move |_| sends);
+        let received = |column: usize| {
+            self.faces[column].iter().filter(|face| computes(face.neighbour.0 as usize))
+        };
         match &self.means {
             Means::Messages(messages) => {
-                for column in 0..columns.len() {
-                    for with in targets() {
-                        messages.declare_send(
-                            &step,
-                            &piece(with.edge, column),
-                            with.rank,
-                            column,
-                        )?;
+                for column in 0..self.faces.len() {
+                    for face in sent(column) {
+                        let to = face.neighbour.0 as usize;
+                        messages.declare_send(&step, &face.edge_of(field), to, column)?;
                     }
-                    for with in sources() {
-                        let halo = piece(with.halo, column);
-                        messages.declare_receive(&step, &halo, with.rank, column)?;
+                    for face in received(column) {
+                        let from = face.neighbour.0 as usize;
+                        messages.declare_receive(&step, &face.halo_of(field), from, column)?;
                     }
                 }
             }
-            Means::Puts { ctx, protocol, slot, lanes } => {
-                for LaneColumns { lane, columns: numbers } in lanes {
-                    let (mut given, mut taken, mut remotes) = (Vec::new(), Vec::new(), Vec::new());
-                    for column in numbers.clone() {
-                        for with in targets() {
-                            given.push(piece(with.edge, column));
-                            let rank = ctx.peer(with.rank as u32)?;
-                            let rows = with.its_halo..with.its_halo + 1;
-                            let (slot, cols) = (slot.clone(), columns[column].clone());
-                            remotes.push(RemotePiece { slot, rank, rows, cols });
-                        }
-                        taken.extend(sources().map(|with| piece(with.halo, column)));
-                    }
-                    let round = Round { protocol: *protocol, lane, given, taken, remotes };
+            Means::Puts { protocol, slot, lanes } => {
+                for LaneColumns { lane, columns } in lanes {
+                    let sent = || columns.clone().flat_map(sent);
+                    let received = columns.clone().flat_map(received);
+                    let remote = |face: &Face| RemotePiece::of(slot, face.neighbour, face.its_halo);
+                    let round = Round {
+                        protocol: *protocol,
+                        lane,
+                        given: sent().map(|face| face.edge_of(field)).collect(),
+                        taken: received.map(|face| face.halo_of(field)).collect(),
+                        remotes: sent().map(remote).collect(),
+                    };
                     round.declare(step)?;
                 }
             }

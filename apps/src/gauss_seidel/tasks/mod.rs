@@ -33,7 +33,7 @@ use self::exchange::Exchange;
 use super::kernel::{self, Ring};
 use super::{Problem, Solution};
 use crate::Error;
-use crate::heat::{Border, Neighbours, collect_field};
+use crate::heat::{Border, collect_field};
 use crate::partition::pieces;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, RunInput, Step, Variant, declare_count,
@@ -73,8 +73,7 @@ async fn rank(
         ctx.iterate(repeated, 1, |step, _| {
             let here = ctx.rank();
             let exchange = |computes: &dyn Fn(usize) -> bool| {
-                let Band { exchange, field, columns, .. } = &band;
-                exchange.declare(field, columns, computes, step)
+                band.exchange.declare(&band.field, computes, step)
             };
             exchange(&|rank| rank != here)?;
             band.declare_step(step)?;
@@ -111,11 +110,10 @@ impl Band {
     ) -> Result<Self, Error> {
         let block = input.problem.block();
         let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
-        let parts = input.problem.decomposition(ctx.size())?;
+        let parts = input.problem.decomposition(ctx.size())?.in_pieces(block, block);
         let field = input.problem.field(ctx, &parts, border, (block, block))?;
-        let neighbours = Neighbours::new(ctx, &input.problem);
         Ok(Self {
-            exchange: Exchange::new(ctx, neighbours, &field, columns.len()).await?,
+            exchange: Exchange::new(ctx, &parts, &field, columns.len()).await?,
             field,
             pace: Pace::of(ctx, input.machine),
             steps: input.problem.steps(),
@@ -140,7 +138,7 @@ impl Band {
                 self.declare_step(step)?;
                 declare_count(ctx, observer, step, &self.last_row())?;
             }
-            self.exchange.declare(&self.field, &self.columns, computes, step)?;
+            self.exchange.declare(&self.field, computes, step)?;
         }
         Ok(ctx.group().wait().await?)
     }
