@@ -233,16 +233,12 @@ impl Issued {
         let limits = (endpoint.max_sge, endpoint.max_transfer);
         let mut payloads = Payloads::new(memory, remote, bytes, &self.claim, limits).peekable();
         while let Some((remote, payload)) = payloads.next() {
-            let operation = match self.verb {
-                Verb::Put if payloads.peek().is_none() => {
+            let operation = match self.verb.bringing(remote) {
+                Some(request) => request,
+                None if payloads.peek().is_none() => {
                     Request::WriteWithImmediate { remote, immediate: self.immediate() }
                 }
-                Verb::Put => Request::Write { remote },
-                Verb::Get => Request::Read { remote },
-                Verb::FetchAdd { add } => Request::FetchAdd { remote, add },
-                Verb::CompareSwap { compare, swap } => {
-                    Request::CompareSwap { remote, compare, swap }
-                }
+                None => Request::Write { remote },
             };
             requests.push(silent(operation, payload));
             if requests.len().is_multiple_of(SIGNAL_EVERY as usize)

@@ -11,10 +11,10 @@
 //! ```
 //!
 //! Short puts are copied when they are posted, parked or batched to be posted together (see
-//! `batch`), so their guard returns at once. So does that of a longer put to a rank of this
-//! process which is one request, once its issuer has carried it out (see `long_put`). Any other put
-//! is cut into requests, each of consecutive bytes at the target (see `payloads`); the last one carries
-//! the immediate, and its completion returns the guard.
+//! `batch`), so their guard returns at once. So does that of any other operation on a rank of this
+//! process which is one request, once its issuer has carried it out (see `single_request`). All
+//! others are cut into requests, each of consecutive bytes at the target (see `payloads`); the
+//! last one carries the immediate, and its completion returns the guard.
 //! A get or an atomic ends with an empty write that carries the immediate.
 
 mod batch;
@@ -23,7 +23,6 @@ mod chain;
 mod future;
 mod guards;
 mod issued;
-mod long_put;
 mod occupancy;
 mod open_round;
 mod payloads;
@@ -32,6 +31,7 @@ mod registration;
 mod retry;
 mod retry_queue;
 mod short_put;
+mod single_request;
 mod transfer;
 
 pub use self::future::Operation;

@@ -164,10 +164,7 @@ impl OpenRound {
     ) -> Operation<G> {
         self.flush_batch(NO_RANK);
         match self.registered(from, layout, &claim, Access::NONE) {
-            Ok((from, memory)) if self.is_one_request(&at, &claim, &memory) => {
-                self.put_at_once(from, at, claim, windowed, memory)
-            }
-            Ok((from, memory)) => self.issue(from, None, at, claim, windowed, Verb::Put, memory),
+            Ok((from, memory)) => self.issue(from, at, claim, windowed, Verb::Put, memory),
             Err(error) => self.refuse(error),
         }
     }
@@ -249,48 +246,33 @@ impl OpenRound {
         };
         match located.and_then(register) {
             Ok((at, claim, windowed, (local, memory))) => {
-                // If the operation fails, so does the task, whose output is undefined then.
-                let event = PendingEvent::of_current_task().ok();
-                self.issue(local, event, at, claim, windowed, verb, memory)
+                self.issue(local, at, claim, windowed, verb, memory)
             }
             Err(error) => self.refuse(error),
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one operation, used once")]
     fn issue<G: Source>(
         &self,
         guard: Registered<G>,
-        event: Option<PendingEvent>,
         at: Transfer,
         claim: Claim,
         windowed: bool,
         verb: Verb,
         memory: Entries,
     ) -> Operation<G> {
-        let (operation, completer) = Operation::under_way(&self.state);
+        if self.is_one_request(&at, &claim, &memory) {
+            return self.issue_at_once(guard, at, claim, windowed, verb, memory);
+        }
         let origin = &self.state.sender;
-        let done = self.traced(&at, verb, completer.into_done(guard, event));
+        let message = origin.tracer.begin_get(&at, verb);
+        let (operation, done) = awaited(&self.state, at.target, verb, message, guard);
         let memory = Memory::Entries(memory);
         let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, Some(done));
         if let Some(issued) = issued.attempt() {
             origin.push_retry(issued);
         }
         operation
-    }
-
-    /// Returns the action at the end of an operation, which records the end of a get.
-    fn traced(&self, at: &Transfer, verb: Verb, done: Done) -> Done {
-        let Some(message) = self.state.sender.tracer.begin_get(at, verb) else {
-            return done;
-        };
-        let (target, round) = (at.target, Arc::clone(&self.state));
-        Box::new(move |result| {
-            if result.is_ok() {
-                round.sender.tracer.end_get(target, message, round.lane, round.number);
-            }
-            done(result);
-        })
     }
 
     #[inline]
@@ -351,6 +333,32 @@ impl OpenRound {
         self.state.sender.fail(&error);
         Operation::failed(error)
     }
+}
+
+/// Returns the future of an operation that waits for its completion, and the action that follows
+/// that. `message` is that of a traced get.
+pub(super) fn awaited<G: Send + 'static>(
+    round: &Arc<RoundState>,
+    target: Rank,
+    verb: Verb,
+    message: Option<u64>,
+    guard: Registered<G>,
+) -> (Operation<G>, Done) {
+    let (operation, completer) = Operation::under_way(round);
+    // If a get or an atomic fails, so does its task, whose output is undefined then.
+    let event = (verb != Verb::Put).then(PendingEvent::of_current_task).and_then(Result::ok);
+    let done = completer.into_done(guard, event);
+    let Some(message) = message else {
+        return (operation, done);
+    };
+    let round = Arc::clone(round);
+    let traced = move |result: Result<(), Error>| {
+        if result.is_ok() {
+            round.sender.tracer.end_get(target, message, round.lane, round.number);
+        }
+        done(result);
+    };
+    (operation, Box::new(traced))
 }
 
 impl Clone for OpenRound {

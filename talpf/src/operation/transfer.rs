@@ -1,6 +1,6 @@
 //! The remote side of an operation, and its kind.
 
-use ibverbs_sim::RemoteAddress;
+use ibverbs_sim::{Operation as Request, RemoteAddress};
 
 use crate::numbers::Rank;
 
@@ -11,6 +11,20 @@ pub(crate) enum Verb {
     Get,
     FetchAdd { add: u64 },
     CompareSwap { compare: u64, swap: u64 },
+}
+
+impl Verb {
+    /// Returns the request of an operation that brings data here; `None` for a put.
+    pub(super) fn bringing(self, remote: RemoteAddress) -> Option<Request> {
+        match self {
+            Verb::Put => None,
+            Verb::Get => Some(Request::Read { remote }),
+            Verb::FetchAdd { add } => Some(Request::FetchAdd { remote, add }),
+            Verb::CompareSwap { compare, swap } => {
+                Some(Request::CompareSwap { remote, compare, swap })
+            }
+        }
+    }
 }
 
 /// The remote side of an operation.

@@ -1,48 +1,52 @@
-//! Long puts to a rank of this process that are one request. The thread that posts one carries it
-//! out, so that usually its guard returns at once, without a completion.
+//! Operations on memory of a rank of this process that are one request. The thread that posts one
+//! carries it out, so that usually its guard returns at once, without a completion.
 //!
 //! A put that comes before its window is open would be copied by the target, which opens it, from
 //! the cache of the issuer; that delays the target, and its next window as well. So the issuer
 //! polls the window for a part of the time that the copy takes, if its worker has nothing else to
-//! do, before the put is parked.
+//! do, before the operation is parked.
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
+use ibverbs_sim::{Operation as Request, Payload, ScatterGather, SendFlags, SendWorkRequest};
 
 use super::chain::posted;
 use super::guards::Entries;
 use super::issued::{Issued, refusal};
-use super::open_round::OpenRound;
+use super::open_round::{OpenRound, awaited};
 use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Transfer, Verb};
+use crate::endpoint::NOBODY;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::sender::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
-/// Bytes of a put for each poll of its window. A poll takes about a tenth of a microsecond, and so
+/// Bytes of an operation for each poll of its window. A poll takes about a tenth of a microsecond, and so
 /// do that many bytes from another cache.
 const BYTES_A_POLL: u64 = 4096;
 /// Largest number of polls.
 const MAX_POLLS: u64 = 64;
 
-/// A long put with its guard.
-struct LongPut<'a, G> {
+/// An operation of one request, with its guard.
+struct SingleRequest<'a, G> {
     round: &'a Arc<RoundState>,
     at: Transfer,
     claim: Claim,
     windowed: bool,
-    /// `true` while the window table returns the put instead of parking it.
+    verb: Verb,
+    /// Number of the message of a traced get.
+    message: Option<u64>,
+    /// `true` while the window table returns the operation instead of parking it.
     patient: bool,
     guard: Registered<G>,
     memory: Entries,
-    /// Receives the operation of a put that is parked.
+    /// Receives the future of an operation that is parked.
     parked: Option<&'a mut Option<Operation<G>>>,
 }
 
 impl OpenRound {
-    /// Returns `true` if a put is one request to a rank of this process.
+    /// Returns `true` if an operation is one request to a rank of this process.
     pub(super) fn is_one_request(
         &self,
         at: &Transfer,
@@ -56,13 +60,14 @@ impl OpenRound {
             && self.state.sender.peers.local(at.target).is_some()
     }
 
-    /// Issues a put of `memory`, which is one request.
-    pub(super) fn put_at_once<G: Send + 'static>(
+    /// Issues an operation on `memory` that is one request.
+    pub(super) fn issue_at_once<G: Send + 'static>(
         &self,
         guard: Registered<G>,
         at: Transfer,
         claim: Claim,
         windowed: bool,
+        verb: Verb,
         memory: Entries,
     ) -> Operation<G> {
         let (round, origin) = (&self.state, &self.state.sender);
@@ -71,17 +76,29 @@ impl OpenRound {
         }
         let target = at.target;
         let mut parked = None;
-        // A put that is passed to the window table twice would be noted twice.
+        // An operation that is passed to the window table twice would be noted twice.
         let patient = at.bytes >= BYTES_A_POLL && !origin.checks_conflicts;
         let to = Some(&mut parked);
-        let put = LongPut { round, at, claim, windowed, patient, guard, memory, parked: to };
-        let operation = match put.land() {
-            Outcome::Posted(put) => {
+        let message = origin.tracer.begin_get(&at, verb);
+        let request = SingleRequest {
+            round,
+            at,
+            claim,
+            windowed,
+            verb,
+            message,
+            patient,
+            guard,
+            memory,
+            parked: to,
+        };
+        let operation = match request.land() {
+            Outcome::Posted(request) => {
                 origin.peers.notify(target);
-                Some(put.returned())
+                Some(request.returned())
             }
-            Outcome::Retry(put) => {
-                let (issued, operation) = put.into_issued(Memory::Entries);
+            Outcome::Retry(request) => {
+                let (issued, operation) = request.into_issued(Memory::Entries);
                 origin.push_retry(issued);
                 Some(operation)
             }
@@ -92,8 +109,8 @@ impl OpenRound {
     }
 }
 
-impl<G: Send + 'static> LongPut<'_, G> {
-    /// Passes the put to the windows of its target, or posts it if the slot has none.
+impl<G: Send + 'static> SingleRequest<'_, G> {
+    /// Passes the operation to the windows of its target, or posts it if the slot has none.
     fn land(mut self) -> Outcome<Self> {
         let round = self.round;
         let peers = &round.sender.peers;
@@ -101,12 +118,12 @@ impl<G: Send + 'static> LongPut<'_, G> {
             let request = round.request(self.at.target);
             let opened = peers.opened(request.target);
             return match peers.land(request, self.claim, false, self) {
-                Outcome::Retry(mut put) if put.patient => {
-                    put.patient = false;
-                    let polls = (put.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
+                Outcome::Retry(mut early) if early.patient => {
+                    early.patient = false;
+                    let polls = (early.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
                     let opens = || (peers.opened(request.target) != opened).then_some(());
                     round.sender.own.poll_at_most(polls, opens);
-                    peers.land(request, put.claim, false, put)
+                    peers.land(request, early.claim, false, early)
                 }
                 outcome => outcome,
             };
@@ -117,41 +134,59 @@ impl<G: Send + 'static> LongPut<'_, G> {
         }
     }
 
-    /// Returns the operation of a posted put, with its guard if the device has carried it out.
+    /// Returns the future of a posted operation, with its guard if the device has carried it out.
     fn returned(self) -> Operation<G> {
-        let origin = &self.round.sender;
-        if origin.own.endpoint.is_drained(self.at.target) {
+        let SingleRequest { round, at, message, .. } = self;
+        let origin = &round.sender;
+        if origin.own.endpoint.is_drained(at.target) {
+            if let Some(message) = message {
+                origin.tracer.end_get(at.target, message, round.lane, round.number);
+            }
             return Operation::returned(self.guard.into_guard());
         }
         // Another thread works on the queue pair, or a request before this one waits.
         let windowed = false;
-        let (issued, operation) = LongPut { windowed, ..self }.into_issued(|_| Memory::Posted);
+        let posted = SingleRequest { windowed, ..self };
+        let (issued, operation) = posted.into_issued(|_| Memory::Posted);
         if let Some(issued) = issued.attempt() {
             origin.push_retry(issued);
         }
         operation
     }
 
-    /// Returns the put as an issued operation with `memory`, and its future.
+    /// Returns the operation as an issued one with `memory`, and its future.
     fn into_issued(self, memory: impl FnOnce(Entries) -> Memory) -> (Issued, Operation<G>) {
-        let LongPut { round, at, claim, windowed, guard, .. } = self;
-        let (operation, completer) = Operation::under_way(round);
-        let done = Some(completer.into_done(guard, None));
+        let SingleRequest { round, at, claim, windowed, verb, message, guard, .. } = self;
+        let (operation, done) = awaited(round, at.target, verb, message, guard);
         let memory = memory(self.memory);
-        (Issued::new(round, at, claim, windowed, Verb::Put, memory, done), operation)
+        (Issued::new(round, at, claim, windowed, verb, memory, Some(done)), operation)
     }
 }
 
-impl<G: Send + 'static> Landing for LongPut<'_, G> {
+impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
     fn post(&mut self) -> Post {
         let origin = &self.round.sender;
         let RoundState { lane, number, .. } = &**self.round;
         origin.tracer.send(&mut self.at, Verb::Put);
         origin.tracer.outstanding(|| origin.outstanding());
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
-        let request = Request::WriteWithImmediate { remote: self.at.remote, immediate };
+        let (endpoint, Transfer { target, remote, .. }) = (&origin.own.endpoint, self.at);
+        let announced = Request::WriteWithImmediate { remote, immediate };
         let payload = Payload::Gather(&self.memory);
-        posted(origin, origin.own.endpoint.post_silent(self.at.target, request, payload))
+        let Some(request) = self.verb.bringing(remote) else {
+            return posted(origin, endpoint.post_silent(target, announced, payload));
+        };
+        let silent = |operation, payload, flags| SendWorkRequest {
+            wr_id: NOBODY,
+            operation,
+            payload,
+            flags,
+        };
+        let mut requests = [
+            silent(request, payload, SendFlags::NONE),
+            silent(announced, Payload::Gather(&[]), SendFlags::FENCE),
+        ];
+        posted(origin, endpoint.post_all(target, &mut requests))
     }
 
     fn is_patient(&self) -> bool {
