@@ -10,9 +10,9 @@ use crate::lane::Lane;
 use crate::slot::{KeptRemote, RemoteRegion};
 use crate::sync::{EachStep, SyncBuilder, SyncMode};
 
-/// A [`Context`](crate::Context), a [`Lane`](crate::Lane) or an [`Iteration`](crate::Iteration): a
-/// program that is generic over its scope declares the tasks, operations and syncs of a step once,
-/// to be spawned anew or to be replayed. Arrays live for `'r`.
+/// A [`Context`], a [`Lane`] or an [`Iteration`]: a program that is generic over its scope declares
+/// the tasks, operations and syncs of a step once, to be spawned anew or to be replayed. Arrays live
+/// for `'r`.
 ///
 /// ```
 /// use talpf::{Config, Context, Error, MemorySlot, OneSided, SyncMode, exec};

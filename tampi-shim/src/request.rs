@@ -15,8 +15,8 @@ use crate::transport::{OperationId, Start, Transport, spin_while_spare};
 ///
 /// **Completion**: awaiting the request returns the buffer and the status: of a send once the
 /// buffer may be reused (in synchronous mode: once the message is matched), of a receive once the
-/// message is in the buffer. [`iwait`](crate::iwait) binds the request to the running task instead.
-/// A dropped request continues, and keeps its buffer until it has ended.
+/// message is in the buffer. [`iwait`](crate::iwait()) binds the request to the running task
+/// instead. A dropped request continues, and keeps its buffer until it has ended.
 ///
 /// **Errors**: the message is longer than the buffer; a rank failed; invalid arguments of the call
 /// that started the request. The buffer is dropped then; the region of a guard that was to be

@@ -24,7 +24,8 @@ impl Memory {
     /// Until this is dropped the memory is valid for reads and not changed, or, if [`fill`] or
     /// [`register`] with a right to write is called, valid for writes and used by nobody else.
     ///
-    /// [`fill`]: Memory::fill [`register`]: Memory::register
+    /// [`fill`]: Memory::fill
+    /// [`register`]: Memory::register
     pub(super) unsafe fn new(layout: Layout) -> Self {
         Memory(layout)
     }
