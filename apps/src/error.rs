@@ -25,6 +25,24 @@ pub enum Error {
         most: usize,
     },
 
+    /// A tolerance is negative, infinite or not a number.
+    #[error("tolerance is {value}, expected a number of at least 0")]
+    Tolerance {
+        /// Given value.
+        value: f64,
+    },
+
+    /// Ranks of the variant would wait for each other for ever, if a run could end at a tolerance.
+    #[error("{variant} with a tolerance is for at most {most} ranks, and ranks is {ranks}")]
+    ToleranceOfRanks {
+        /// Name of the requested variant.
+        variant: &'static str,
+        /// Requested number of ranks.
+        ranks: usize,
+        /// Largest number of ranks.
+        most: usize,
+    },
+
     /// The application does not have the variant.
     #[error("{app} has no variant {variant}")]
     NoSuchVariant {

@@ -44,6 +44,12 @@ fn grid(text: &str) -> Result<[u32; 2], String> {
     }
 }
 
+/// Parses a tolerance.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number of at least 0".to_owned())
+}
+
 /// Largest extent of a grid of ranks.
 const MOST_RANKS: u32 = 1 << 16;
 
@@ -71,6 +77,11 @@ pub(super) struct HeatOptions {
     /// Steps to compute [default: 1000, 500 for gauss-seidel, a fifth of that for compare]
     #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
     steps: Option<usize>,
+
+    /// End the run once no cell changes by more than T in a step; --steps is the limit then
+    /// [checked in every 16th step, seen 16 steps later]
+    #[arg(long, value_name = "T", value_parser = tolerance)]
+    tolerance: Option<f64>,
 
     /// Heat sources, a text file: their number, then row, column, size and temperature per line;
     /// positions are from 0 to 1
@@ -102,6 +113,6 @@ impl HeatOptions {
         let (rows, cols) = self.rows.zip(self.cols).unwrap_or((size, size));
         let block = self.block.or(usual).unwrap_or_else(|| block(cols));
         let steps = self.steps.unwrap_or(steps);
-        Problem::new(rows, cols, block, steps, sources)
+        Problem::new(rows, cols, block, steps, sources)?.until(self.tolerance)
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Report {
     workers: usize,
     replay: bool,
     parameters: Vec<(&'static str, usize)>,
+    /// Number of steps that were computed, if the result has decided it.
+    steps: Option<usize>,
     seconds: f64,
     work: Work,
     checksum: f64,
@@ -66,9 +68,10 @@ impl Report {
             workers: solution.machine.workers(),
             replay: solution.machine.replays(),
             parameters: problem.parameters(),
+            steps: solution.result.steps(),
             // A run of one cell can end within one tick of the clock.
             seconds: solution.seconds.max(1e-9),
-            work: problem.work(),
+            work: solution.work(problem),
             checksum: solution.result.checksum(),
             measures: A::measures(problem, solution),
             verified,
@@ -95,6 +98,7 @@ impl Report {
             ("replay", if self.replay { "yes" } else { "no" }.to_owned()),
         ];
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
+        lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));
         lines.extend([
             ("time", format!("{:.6} s", self.seconds)),
             ("rate", format!("{:.1} {}", self.rate(), self.work.unit)),
@@ -116,6 +120,7 @@ impl Report {
             ("replay", self.replay.into()),
         ];
         fields.extend(self.parameters.iter().map(|(name, value)| (*name, (*value).into())));
+        fields.extend(self.steps.map(|steps| ("steps_run", steps.into())));
         fields.extend([
             ("seconds", self.seconds.into()),
             (self.work.field, self.rate().into()),

@@ -8,6 +8,8 @@
 //! Workers own their bands and read copies of their neighbours' outermost rows from shelves, a
 //! piece for each block. One buffer per piece is enough: a piece written in one front is read in
 //! the next, and replaced in the one after that at the earliest.
+//!
+//! With a tolerance, the fronts of a period end before those of the next begin.
 
 use std::ops::Range;
 use std::sync::Barrier;
@@ -17,9 +19,9 @@ use parking_lot::Mutex;
 use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
-use crate::heat::Border;
+use crate::heat::{Border, Periods, TeamChanges, Temperatures, largest_change};
 use crate::partition::pieces;
-use crate::run::{Machine, Observer, team};
+use crate::run::{Machine, Observer, ThreadTrace, team};
 use crate::{Error, Matrix};
 
 /// Solves `problem` in one rank on the workers of `machine`, or on one worker per row if there are
@@ -41,17 +43,18 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
         border: problem.border(),
         shelves: (0..workers).map(shelf).collect(),
         columns: columns.clone(),
+        changes: TeamChanges::new(workers),
         barrier: Barrier::new(workers),
     };
     let parts = team::run(workers, |worker| team.work(worker, workers))?;
-    let seconds = parts[0].1;
-    let band = |(matrix, _): (Matrix, f64)| {
+    let (seconds, convergence) = (parts[0].seconds, team.changes.convergence(&parts[0].periods));
+    let band = |Part { matrix, .. }: Part| {
         let rows = (1..matrix.rows() - 1).map(|row| &matrix.row(row)[1..=problem.cols()]);
         rows.collect::<Vec<_>>().concat()
     };
     let bands = parts.into_iter().map(band).collect();
-    let result = problem.assemble(&problem.decomposition(workers)?, &team.border, bands);
-    Ok(Solution { result, seconds, machine })
+    let matrix = problem.assemble(&problem.decomposition(workers)?, &team.border, bands);
+    Ok(Solution { result: Temperatures { matrix, convergence }, seconds, machine })
 }
 
 /// State shared by the workers.
@@ -65,7 +68,15 @@ struct Team<'a> {
     shelves: Vec<Shelf>,
     /// Columns of every block.
     columns: Vec<Range<usize>>,
+    changes: TeamChanges,
     barrier: Barrier,
+}
+
+/// Band of a worker with its halos, after the last step.
+struct Part {
+    matrix: Matrix,
+    periods: Periods,
+    seconds: f64,
 }
 
 /// Outer rows of a band for its neighbours, a piece for each block column.
@@ -75,9 +86,8 @@ struct Shelf {
 }
 
 impl Team<'_> {
-    /// Computes the band of a worker. Returns it with its halos, and the seconds of the
-    /// computation.
-    fn work(&self, worker: usize, workers: usize) -> (Matrix, f64) {
+    /// Computes the band of a worker.
+    fn work(&self, worker: usize, workers: usize) -> Part {
         let band = self.problem.band(worker, workers);
         let mut matrix = Matrix::zeros(band.len() + 2, self.problem.cols() + 2);
         self.border.apply(band.start, 0, matrix.view_mut());
@@ -85,20 +95,47 @@ impl Team<'_> {
 
         self.barrier.wait();
         let start = Instant::now();
-        let (columns, steps) = (self.columns.len(), self.problem.steps());
-        let fronts = columns + 2 * (steps - 1) + workers - 1;
+        let mut periods = self.problem.periods();
+        while let Some(period) = periods.begin() {
+            let checked = periods.have_residuals().then(|| period.end - 1);
+            let change = self.compute(&mut matrix, (worker, workers), period, checked, &mut trace);
+            if checked.is_some() {
+                self.changes.end_period(&mut periods, worker, change);
+            }
+        }
+        Part { matrix, periods, seconds: start.elapsed().as_secs_f64() }
+    }
+
+    /// Computes the fronts of a period. Returns the largest change of a cell in the checked step.
+    fn compute(
+        &self,
+        matrix: &mut Matrix,
+        (worker, workers): (usize, usize),
+        period: Range<usize>,
+        checked: Option<usize>,
+        trace: &mut ThreadTrace,
+    ) -> f64 {
+        let (columns, mut change) = (self.columns.len(), 0.0_f64);
+        let fronts = columns + 2 * (period.len() - 1) + workers - 1;
         for front in 0..fronts {
             for column in 0..columns {
                 let Some(twice) = front.checked_sub(worker + column) else { break };
-                let (step, cols) = (twice / 2, self.columns[column].clone());
-                if twice % 2 != 0 || step >= steps {
+                let (step, cols) = (period.start + twice / 2, self.columns[column].clone());
+                if twice % 2 != 0 || step >= period.end {
                     continue;
                 }
                 trace.enter(State::DataCopy);
-                self.take(&mut matrix, worker, column, step);
-                trace.task(|| kernel::sweep_columns(&mut matrix, cols));
+                self.take(matrix, worker, column, step);
+                let rows = 1..matrix.rows() - 1;
+                let before = (checked == Some(step))
+                    .then(|| matrix.block(rows.clone(), cols.clone()).to_owned());
+                trace.task(|| kernel::sweep_columns(matrix, cols.clone()));
+                if let Some(before) = before {
+                    let after = matrix.block(rows, cols);
+                    change = change.max(largest_change(before.view(), after));
+                }
                 trace.enter(State::DataCopy);
-                self.leave(&matrix, worker, column);
+                self.leave(matrix, worker, column);
                 if worker == 0 && column + 1 == columns {
                     self.observer.progress.advance();
                 }
@@ -106,7 +143,7 @@ impl Team<'_> {
             trace.enter(State::Synchronization);
             self.barrier.wait();
         }
-        (matrix, start.elapsed().as_secs_f64())
+        change
     }
 
     /// Copies the neighbours' rows over a block: the row above of this step, the row below of the

@@ -15,13 +15,13 @@ mod tasks;
 
 use talpf_runtime::cores;
 
-use crate::run::{self, App, ForkJoin, Serial, Tasks, Variant};
-use crate::{Error, Matrix};
+use crate::Error;
+use crate::run::{self, App, ForkJoin, Measure, Serial, Tasks, Variant};
 
-pub use crate::heat::Problem;
+pub use crate::heat::{Problem, Temperatures};
 
-/// Solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
-pub type Solution = run::Solution<Matrix>;
+/// Solved problem.
+pub type Solution = run::Solution<Temperatures>;
 
 /// Returns the default number of rows and columns of a block of a matrix with `cols` columns: two
 /// blocks side by side for each core, so that a wavefront has work for all. In smaller blocks the
@@ -50,7 +50,7 @@ impl App for GaussSeidel {
         &[Variant::TalpfDefault, Variant::TalpfLanes, Variant::Tampi, Variant::TampiBlocking];
     const KERNELS: &'static [&'static str] = &["gauss-seidel", "sweep"];
     type Problem = Problem;
-    type Outcome = Matrix;
+    type Outcome = Temperatures;
     const SERIAL: Serial<Self> = serial::solve;
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
@@ -65,5 +65,10 @@ impl App for GaussSeidel {
 
     fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
         problem.check_ranks(ranks)
+    }
+
+    /// Returns the tolerance and the residual of a run with a tolerance.
+    fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
+        problem.measures(&solution.result)
     }
 }

@@ -9,12 +9,19 @@ mod border;
 mod config;
 mod field;
 mod problem;
+mod residual;
+mod temperatures;
+mod tolerance;
 
 pub use border::Border;
 pub use config::{default_sources, load, parse};
 pub use problem::Problem;
+pub use temperatures::Temperatures;
+pub use tolerance::Convergence;
 
 pub(crate) use field::collect_field;
+pub(crate) use residual::{CheckedStep, Residual};
+pub(crate) use tolerance::{PERIOD, Periods, TeamChanges, largest_change};
 
 /// Heat source: a cone of heat around one point.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -21,6 +21,8 @@ pub struct Problem {
     sources: Vec<Source>,
     /// Rows and columns of the grid of ranks, if ranks have no whole rows.
     grid: Option<[u32; 2]>,
+    /// Residual at which a run ends before its last step.
+    tolerance: Option<f64>,
 }
 
 impl Problem {
@@ -46,12 +48,30 @@ impl Problem {
             steps: Error::check_range("steps", steps, Self::STEPS)?,
             sources,
             grid: None,
+            tolerance: None,
         })
     }
 
     /// Distributes the matrix to a grid of ranks instead of its rows. Jacobi does.
     pub fn on_grid(self, grid: Option<[u32; 2]>) -> Self {
         Self { grid, ..self }
+    }
+
+    /// Lets runs end once the largest absolute change of a cell in a step is at most `tolerance`;
+    /// the number of steps is their limit then. Changes are computed in every sixteenth step, and
+    /// a run ends sixteen steps later, so that no rank waits for the others.
+    ///
+    /// **Errors**: [`Error::Tolerance`].
+    pub fn until(self, tolerance: Option<f64>) -> Result<Self, Error> {
+        match tolerance {
+            Some(value) if !(value.is_finite() && value >= 0.0) => Err(Error::Tolerance { value }),
+            _ => Ok(Self { tolerance, ..self }),
+        }
+    }
+
+    /// Returns the residual at which a run ends before its last step.
+    pub fn tolerance(&self) -> Option<f64> {
+        self.tolerance
     }
 
     /// Returns the number of columns of the grid of ranks.
@@ -85,7 +105,7 @@ impl Problem {
         self.block
     }
 
-    /// Returns the number of steps.
+    /// Returns the number of steps, or their limit if there is a tolerance.
     pub fn steps(&self) -> usize {
         self.steps
     }
@@ -153,9 +173,8 @@ impl run::Problem for Problem {
 
     /// Returns a problem with `factor` times the rows.
     fn scaled(&self, factor: usize) -> Result<Self, Error> {
-        let sources = self.sources.clone();
         let rows = self.rows.saturating_mul(factor);
-        Ok(Self::new(rows, self.cols, self.block, self.steps, sources)?.on_grid(self.grid))
+        Ok(Self { rows: Error::check_range("rows", rows, Self::EXTENTS)?, ..self.clone() })
     }
 }
 

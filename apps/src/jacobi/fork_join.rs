@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
-use crate::heat::Border;
+use crate::heat::{Border, Periods, TeamChanges, Temperatures, largest_change};
 use crate::run::{Machine, Observer, team};
 use crate::{Error, Matrix};
 
@@ -31,7 +31,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     let team = Team::new(problem, machine.workers(), observer);
     let parts = team::run(machine.workers(), |worker| team.work(worker))?;
 
-    let seconds = parts[0].seconds;
+    let (seconds, convergence) = (parts[0].seconds, team.changes.convergence(&parts[0].periods));
     let mut matrix = Matrix::zeros(problem.rows() + 2, problem.cols() + 2);
     team.border.apply(0, 0, matrix.view_mut());
     for (band, part) in team.bands.iter().zip(parts) {
@@ -39,7 +39,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
             matrix.row_mut(row + 1).copy_from_slice(part.matrix.row(local + 1));
         }
     }
-    Ok(Solution { result: matrix, seconds, machine })
+    Ok(Solution { result: Temperatures { matrix, convergence }, seconds, machine })
 }
 
 /// State shared by the workers.
@@ -50,6 +50,7 @@ struct Team<'a> {
     start: Instant,
     border: Border,
     bands: Vec<Band>,
+    changes: TeamChanges,
     barrier: Barrier,
 }
 
@@ -69,6 +70,7 @@ struct Shelf {
 /// Part of the result of a worker.
 struct Part {
     matrix: Matrix,
+    periods: Periods,
     seconds: f64,
 }
 
@@ -82,6 +84,7 @@ impl<'a> Team<'a> {
             start: Instant::now(),
             border: problem.border(),
             bands: (0..workers).map(band).collect(),
+            changes: TeamChanges::new(workers),
             barrier: Barrier::new(workers),
         }
     }
@@ -99,27 +102,35 @@ impl<'a> Team<'a> {
 
         self.barrier.wait();
         let start = Instant::now();
-        for step in 0..self.problem.steps() {
-            trace.task(|| kernel::sweep(old.view(), new.interior_mut()));
-            trace.enter(State::DataCopy);
-            let parity = step % 2;
-            leave(&band.shelves[parity].first, new.row(1));
-            leave(&band.shelves[parity].last, new.row(rows));
-            trace.enter(State::Synchronization);
-            self.barrier.wait();
-            trace.enter(State::DataCopy);
-            if let Some(above) = above {
-                new.row_mut(0).copy_from_slice(&above.shelves[parity].last.lock());
+        let mut periods = self.problem.periods();
+        while let Some(period) = periods.begin() {
+            for step in period {
+                trace.task(|| kernel::sweep(old.view(), new.interior_mut()));
+                trace.enter(State::DataCopy);
+                let parity = step % 2;
+                leave(&band.shelves[parity].first, new.row(1));
+                leave(&band.shelves[parity].last, new.row(rows));
+                trace.enter(State::Synchronization);
+                self.barrier.wait();
+                trace.enter(State::DataCopy);
+                if let Some(above) = above {
+                    new.row_mut(0).copy_from_slice(&above.shelves[parity].last.lock());
+                }
+                if let Some(below) = below {
+                    new.row_mut(rows + 1).copy_from_slice(&below.shelves[parity].first.lock());
+                }
+                mem::swap(&mut old, &mut new);
+                if index == 0 {
+                    self.observer.progress.advance();
+                }
             }
-            if let Some(below) = below {
-                new.row_mut(rows + 1).copy_from_slice(&below.shelves[parity].first.lock());
-            }
-            mem::swap(&mut old, &mut new);
-            if index == 0 {
-                self.observer.progress.advance();
+            if periods.have_residuals() {
+                let [before, after] = [&new, &old]
+                    .map(|matrix| matrix.block(1..rows + 1, 1..self.problem.cols() + 1));
+                self.changes.end_period(&mut periods, index, largest_change(before, after));
             }
         }
-        Part { matrix: old, seconds: start.elapsed().as_secs_f64() }
+        Part { matrix: old, periods, seconds: start.elapsed().as_secs_f64() }
     }
 }
 

@@ -10,10 +10,10 @@ pub mod kernel;
 pub mod serial;
 mod tasks;
 
-use crate::run::{self, App, ForkJoin, Serial, Tasks, Variant};
-use crate::{Error, Matrix};
+use crate::Error;
+use crate::run::{self, App, ForkJoin, Measure, Serial, Tasks, Variant};
 
-pub use crate::heat::Problem;
+pub use crate::heat::{Problem, Temperatures};
 
 pub use self::block::block;
 
@@ -25,8 +25,8 @@ pub use self::block::block;
 /// 4096 x 4096, rows of 2048 cells 0.9.
 const STRIP_CELLS: usize = 4096;
 
-/// Solved problem: the cells with their border (`(rows + 2) x (cols + 2)`).
-pub type Solution = run::Solution<Matrix>;
+/// Solved problem.
+pub type Solution = run::Solution<Temperatures>;
 
 /// Jacobi solver as an application.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl App for Jacobi {
     ];
     const KERNELS: &'static [&'static str] = &["jacobi", "sweep"];
     type Problem = Problem;
-    type Outcome = Matrix;
+    type Outcome = Temperatures;
     const SERIAL: Serial<Self> = serial::solve;
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
@@ -72,5 +72,10 @@ impl App for Jacobi {
 
     fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
         problem.check_ranks(ranks)
+    }
+
+    /// Returns the tolerance and the residual of a run with a tolerance.
+    fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
+        problem.measures(&solution.result)
     }
 }

@@ -4,6 +4,7 @@ use std::mem;
 use std::time::Instant;
 
 use super::{Problem, Solution, kernel};
+use crate::heat::{Convergence, Temperatures, largest_change};
 use crate::run::{Machine, Observer};
 
 /// Solves `problem` on the calling thread.
@@ -12,11 +13,20 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let mut new = old.clone();
     let start = Instant::now();
     let mut trace = observer.thread(0, start, "sweep");
-    for _ in 0..problem.steps() {
-        trace.task(|| kernel::sweep(old.view(), new.interior_mut()));
-        mem::swap(&mut old, &mut new);
-        observer.progress.advance();
+    let (mut periods, mut residual) = (problem.periods(), None);
+    while let Some(period) = periods.begin() {
+        for _ in period {
+            trace.task(|| kernel::sweep(old.view(), new.interior_mut()));
+            mem::swap(&mut old, &mut new);
+            observer.progress.advance();
+        }
+        if periods.have_residuals() {
+            let before = residual.replace(largest_change(old.view(), new.view()));
+            before.into_iter().for_each(|before| periods.end_if_small(before));
+        }
     }
     let seconds = start.elapsed().as_secs_f64();
-    Solution { result: old, seconds, machine: Machine::ONE }
+    let convergence = residual.map(|residual| Convergence { steps: periods.steps(), residual });
+    let result = Temperatures { matrix: old, convergence };
+    Solution { result, seconds, machine: Machine::ONE }
 }

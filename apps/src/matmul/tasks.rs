@@ -40,7 +40,8 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
 
     ctx.barrier().await?;
     let started = Instant::now();
-    ctx.spawn_steps(input.machine, steps, 2, LOOKAHEAD, |step, number| {
+    let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
+    ctx.spawn_steps(input.machine, steps, 2, &mut lookahead, |step, number| {
         for hop in 0..ctx.size() {
             if hop + 1 < ctx.size() {
                 slices.ring.pass_on(hop, step)?;

@@ -48,7 +48,8 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
 
     ctx.barrier().await?;
     let started = Instant::now();
-    ctx.spawn_steps(input.machine, steps, 2, LOOKAHEAD, |step, number| {
+    let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
+    ctx.spawn_steps(input.machine, steps, 2, &mut lookahead, |step, number| {
         for round in 0..tiles.side {
             tiles.declare_exchange(step, number, round)?;
             tiles.declare_products(step, number, round)?;

@@ -40,7 +40,8 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
 
     ctx.barrier().await?;
     let started = Instant::now();
-    ctx.spawn_steps(input.machine, steps, 1, LOOKAHEAD, |step, _| {
+    let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
+    ctx.spawn_steps(input.machine, steps, 1, &mut lookahead, |step, _| {
         blocks.declare_step(&ctx, step)?;
         declare_count(&ctx, &input.observer, step, &blocks.last())
     })

@@ -112,6 +112,11 @@ pub trait Outcome: Send {
 
     /// Returns the matrix that a picture of the result shows.
     fn picture(&self) -> Matrix;
+
+    /// Returns the number of steps that were computed, if the result has decided it.
+    fn steps(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl Outcome for Matrix {
@@ -130,6 +135,15 @@ impl Outcome for Matrix {
 
     fn picture(&self) -> Matrix {
         self.clone()
+    }
+}
+
+impl<R: Outcome> Solution<R> {
+    /// Returns the work of the steps that were computed.
+    pub fn work(&self, problem: &impl Problem) -> Work {
+        let work = problem.work();
+        let share = |steps| steps as f64 / problem.steps() as f64;
+        Work { amount: work.amount * self.result.steps().map_or(1.0, share), ..work }
     }
 }
 

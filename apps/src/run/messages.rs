@@ -1,5 +1,6 @@
 //! Messages of a rank's program, each sent or received by a task.
 
+use talpf_runtime::operator::Max;
 use talpf_runtime::{Group, Region, Scope, fail_current_task};
 use tampi_shim::{Communicator, Rank, Request, Tag, iwait};
 
@@ -71,6 +72,16 @@ impl Messages {
         let (from, tag) = (Rank(from as u32), Tag(tag as u32));
         let (world, task) = (self.world.clone(), scope.task("receive").output(region));
         spawn!(self.waiting, task, move |data| world.irecv(data, from, tag))
+    }
+
+    /// Declares the task that replaces `region` by its largest numbers at all ranks.
+    pub(crate) fn declare_allreduce<'a>(
+        &self,
+        scope: &impl Scope<'a>,
+        region: &Region<'a, f64>,
+    ) -> Result<(), Error> {
+        let (world, task) = (self.world.clone(), scope.task("allreduce").inout(region));
+        spawn!(self.waiting, task, move |data| world.iallreduce(data, Max))
     }
 }
 

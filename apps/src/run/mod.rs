@@ -38,6 +38,7 @@ pub use variant::Variant;
 pub(crate) use communication::{Communication, Protocol, Transfer, Waiting};
 pub(crate) use context::RankContext;
 pub(crate) use messages::Messages;
+pub(crate) use observer::ThreadTrace;
 pub(crate) use pace::Pace;
 pub(crate) use ranks::{Part, RunInput, solve_on_ranks};
 pub(crate) use replay::{LOOKAHEAD, RemotePiece, Round, Step, declare_count};

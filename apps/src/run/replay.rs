@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use talpf::{Arrivals, Halo, Lane, MemorySlot, OneSided, Rank, RemoteRegion};
-use talpf_runtime::{Each, Ix2, Rect, Region, Scope, TaskBuilder};
+use talpf_runtime::{Each, Ix2, Lookahead, Rect, Region, Scope, TaskBuilder};
 
 use super::{Machine, Observer, Protocol, RankContext, Transfer};
 use crate::Error;
@@ -35,22 +35,22 @@ impl<'a> Scope<'a> for Step<'_, 'a> {
 
 impl RankContext {
     /// Spawns `steps` steps: `unroll` of them are declared, to be replayed, or each is spawned once
-    /// it is `lookahead` steps ahead at most. `declare` gets the number of the step, modulo `unroll`.
+    /// `lookahead` lets it. `declare` gets the number of the step, or of the first of those that it
+    /// declares.
     pub(crate) async fn spawn_steps<'a>(
         &'a self,
         machine: Machine,
         steps: usize,
         unroll: usize,
-        lookahead: usize,
+        lookahead: &mut Lookahead,
         declare: impl Fn(Step<'_, 'a>, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
         if machine.replays() {
             self.iterate(steps, unroll, declare)?;
         } else {
-            let mut lookahead = self.group().lookahead(lookahead);
             for step in 0..steps {
                 lookahead.step().await?;
-                declare(Step::Spawned(self), step % unroll)?;
+                declare(Step::Spawned(self), step)?;
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ mod jacobi;
 mod polling;
 mod settings;
 mod signals;
+mod tolerance;
 mod trace;
 
 use std::process::{Command, Output, Stdio};

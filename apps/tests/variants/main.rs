@@ -6,6 +6,7 @@ mod jacobi;
 mod matmul;
 mod nbody;
 mod replay;
+mod tolerance;
 
 use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
 

@@ -82,17 +82,20 @@ pub(super) fn measure<A: App>(
             progress.advance();
         }
     }
-    let mut seconds = vec![Vec::new(); points.len()];
+    // Seconds of every run, and the work of each.
+    let mut runs = vec![(Vec::new(), 0.0); points.len()];
     for _ in 0..settings.repeat {
-        for (point, seconds) in points.iter().zip(&mut seconds) {
-            seconds.push(point.run(&Observer::default())?.seconds.max(1e-9));
+        for (point, (seconds, work)) in points.iter().zip(&mut runs) {
+            let solution = point.run(&Observer::default())?;
+            seconds.push(solution.seconds.max(1e-9));
+            *work = solution.work(&point.problem).amount;
             progress.advance();
         }
     }
     let mut measured: Vec<Point> = Vec::new();
-    for ((point, mut seconds), traces) in points.iter().zip(seconds).zip(traces) {
+    for ((point, (mut seconds, work)), traces) in points.iter().zip(runs).zip(traces) {
         seconds.sort_by(f64::total_cmp);
-        let rate = point.problem.work().amount / seconds[seconds.len() / 2] / 1e6;
+        let rate = work / seconds[seconds.len() / 2] / 1e6;
         let speedup = measured.first().map_or(1.0, |serial| rate / serial.rate);
         let workers = if point.variant == Variant::Serial { 1 } else { point.machine.workers() };
         measured.push(Point {

@@ -8,8 +8,9 @@ use talpf_runtime::Matrix;
 use crate::Error;
 use crate::run::{Messages, Protocol, RankContext, RemotePiece, Round, Step};
 
-/// Number of lanes beside that of the superstep. More block columns share lanes.
-const LANES: usize = 255;
+/// Number of lanes beside those of the superstep and of the residual. More block columns share
+/// lanes.
+const LANES: usize = 254;
 
 /// Exchange of one rank in its supersteps.
 pub(super) struct Exchange {

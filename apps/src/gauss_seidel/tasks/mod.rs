@@ -27,13 +27,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ndarray::Axis;
-use talpf_runtime::{Matrix, Region, Scope};
+use talpf_runtime::{In, Ix2, Lookahead, Matrix, Region, Scope};
 
 use self::exchange::Exchange;
 use super::kernel::{self, Ring};
 use super::{Problem, Solution};
 use crate::Error;
-use crate::heat::{Border, collect_field};
+use crate::heat::{Border, Convergence, PERIOD, Residual, collect_field, largest_change};
 use crate::partition::pieces;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, RunInput, Step, Variant, declare_count,
@@ -42,16 +42,21 @@ use crate::run::{
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
-/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`]; [`Error::ToleranceOfRanks`].
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
+    // The others wait for syncs of rank 0, which is half a step ahead of each of them.
+    let (ranks, most) = (machine.ranks(), 2 * PERIOD + 1);
+    if problem.tolerance().is_some() && variant == Variant::TalpfDefault && ranks > most {
+        return Err(Error::ToleranceOfRanks { variant: variant.name(), ranks, most });
+    }
     let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border));
-    let assemble = |bands| problem.assemble(&parts, &border, bands);
+    let assemble = |bands| problem.temperatures(&parts, &border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
@@ -62,99 +67,123 @@ async fn rank(
     border: Arc<Border>,
 ) -> Result<Part, Error> {
     let band = Band::new(&ctx, &input, &border).await?;
+    let mut periods = input.problem.periods();
 
     ctx.barrier().await?;
     let started = Instant::now();
-    let repeated = band.steps - 1;
-    let supersteps = 2 * repeated + ctx.size();
+    let mut lookahead = ctx.group().lookahead(2 * LOOKAHEAD);
+    let mut superstep = 0;
+    while let Some(period) = periods.begin() {
+        let before = band.residual.of_period_before(&periods)?;
+        // After the last superstep of the period in which this rank computes.
+        let end = 2 * period.end + ctx.rank() - 1;
+        if input.machine.replays() {
+            let mut steps = period.len();
+            if superstep == 0 {
+                band.spawn(&mut lookahead, 0..ctx.rank() + 1, &period).await?;
+                ctx.group().wait().await?;
+                steps -= 1;
+            }
+            band.iterate(steps)?;
+        } else {
+            band.spawn(&mut lookahead, superstep..end, &period).await?;
+        }
+        superstep = end;
+        if let Some(before) = before {
+            periods.end_if_small(before.await?);
+        }
+    }
     if input.machine.replays() {
-        let (first, last) = (ctx.rank(), ctx.rank() + 2 * repeated);
-        band.spawn(&ctx, &input.observer, 0..first + 1).await?;
-        ctx.iterate(repeated, 1, |step, _| {
-            let here = ctx.rank();
-            let exchange = |computes: &dyn Fn(usize) -> bool| {
-                band.exchange.declare(&band.field, computes, step)
-            };
-            exchange(&|rank| rank != here)?;
-            band.declare_step(step)?;
-            exchange(&|rank| rank == here)?;
-            declare_count(&ctx, &input.observer, step, &band.last_row())
-        })?;
         // A spawned sync belongs to the superstep that is open at that time.
         ctx.group().wait().await?;
-        band.spawn(&ctx, &input.observer, last + 1..supersteps).await?;
-    } else {
-        band.spawn(&ctx, &input.observer, 0..supersteps).await?;
     }
+    let supersteps = superstep..2 * (periods.steps() - 1) + ctx.size();
+    band.spawn(&mut lookahead, supersteps, &(0..periods.steps())).await?;
+    ctx.group().wait().await?;
+    let convergence = band.residual.end(&periods).await?;
     let ended = Instant::now();
 
-    Ok(Part { result: collect_field(&ctx, band.field).await?, started, ended })
+    let cells = collect_field(&ctx, band.field).await?;
+    Ok(Part { result: Convergence::append(convergence, cells), started, ended })
 }
 
 /// Rows of one rank.
-struct Band {
+struct Band<'r> {
+    ctx: &'r RankContext,
+    observer: &'r Observer,
     field: Matrix<f64>,
     exchange: Exchange,
+    residual: Residual,
     pace: Pace,
-    steps: usize,
     block: usize,
     /// Columns of each block column, without the border.
     columns: Vec<Range<usize>>,
 }
 
-impl Band {
+impl<'r> Band<'r> {
     async fn new(
-        ctx: &RankContext,
-        input: &RunInput<Problem>,
+        ctx: &'r RankContext,
+        input: &'r RunInput<Problem>,
         border: &Border,
     ) -> Result<Self, Error> {
         let block = input.problem.block();
         let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
         let parts = input.problem.decomposition(ctx.size())?.in_pieces(block, block);
         let field = input.problem.field(ctx, &parts, border, (block, block))?;
-        Ok(Self {
-            exchange: Exchange::new(ctx, &parts, &field, columns.len()).await?,
-            field,
-            pace: Pace::of(ctx, input.machine),
-            steps: input.problem.steps(),
-            block,
-            columns,
+        let exchange = Exchange::new(ctx, &parts, &field, columns.len()).await?;
+        let rows = pieces(1..field.rows() - 1, block).count();
+        let residual = Residual::new(ctx, &input.problem, rows * columns.len()).await?;
+        let (observer, pace) = (&input.observer, Pace::of(ctx, input.machine));
+        Ok(Self { ctx, observer, field, exchange, residual, pace, block, columns })
+    }
+
+    /// Spawns the tasks of `supersteps`, in which ranks compute steps of `period` and earlier ones.
+    async fn spawn(
+        &self,
+        lookahead: &mut Lookahead,
+        supersteps: Range<usize>,
+        period: &Range<usize>,
+    ) -> Result<(), Error> {
+        for superstep in supersteps {
+            lookahead.step().await?;
+            let step = Step::Spawned(self.ctx);
+            let step_of = |rank| {
+                let twice = superstep.checked_sub(rank).filter(|twice| twice % 2 == 0)?;
+                Some(twice / 2).filter(|step| *step < period.end)
+            };
+            if let Some(number) = step_of(self.ctx.rank()) {
+                self.declare_step(step, number, period.end - 1)?;
+            }
+            self.exchange.declare(&self.field, |rank| step_of(rank).is_some(), step)?;
+        }
+        Ok(())
+    }
+
+    /// Declares a step after the first, to be replayed `steps` times: a superstep in which both
+    /// neighbours compute, and one in which this rank does.
+    fn iterate(&self, steps: usize) -> Result<(), Error> {
+        let here = self.ctx.rank();
+        self.ctx.iterate(steps, 1, |step, number| {
+            self.exchange.declare(&self.field, |rank| rank != here, step)?;
+            self.declare_step(step, number, steps - 1)?;
+            self.exchange.declare(&self.field, |rank| rank == here, step)
         })
     }
 
-    /// Spawns the tasks of `supersteps` and waits for them.
-    async fn spawn(
-        &self,
-        ctx: &RankContext,
-        observer: &Observer,
-        supersteps: Range<usize>,
-    ) -> Result<(), Error> {
-        let mut lookahead = ctx.group().lookahead(2 * LOOKAHEAD);
-        for superstep in supersteps {
-            lookahead.step().await?;
-            let step = Step::Spawned(ctx);
-            let computes = |rank| self.computes(rank, superstep);
-            if computes(ctx.rank()) {
-                self.declare_step(step)?;
-                declare_count(ctx, observer, step, &self.last_row())?;
-            }
-            self.exchange.declare(&self.field, computes, step)?;
-        }
-        Ok(ctx.group().wait().await?)
-    }
-
-    /// Returns `true` if `rank` computes a step in a superstep.
-    fn computes(&self, rank: usize, superstep: usize) -> bool {
-        superstep.checked_sub(rank).is_some_and(|twice| twice % 2 == 0 && twice / 2 < self.steps)
-    }
-
     /// Declares a task for every block, column by column, the order in which neighbours wait for
-    /// them.
-    fn declare_step<'a>(&'a self, step: Step<'_, 'a>) -> Result<(), Error> {
+    /// them, and the count of the step. If it is the step `last` of a period, each task computes its
+    /// largest change.
+    fn declare_step<'a>(
+        &'a self,
+        step: Step<'_, 'a>,
+        number: usize,
+        last: usize,
+    ) -> Result<(), Error> {
         let matrix = &self.field;
-        let last = matrix.rows() - 1;
+        let checked = self.residual.in_step(step, number, last);
+        let mut blocks = 0..;
         for cols in &self.columns {
-            for rows in pieces(1..last, self.block) {
+            for rows in pieces(1..matrix.rows() - 1, self.block) {
                 let (left, right) = (cols.start - 1..cols.start, cols.end..cols.end + 1);
                 let pace = self.pace.clone();
                 let task = step
@@ -164,25 +193,45 @@ impl Band {
                     .input(&matrix.row(rows.end, cols.clone()))
                     .input(&matrix.region(rows.clone(), left))
                     .input(&matrix.region(rows.clone(), right));
-                task.spawn(move |block, above, below, left, right| {
-                    let guards = (block, above, below, left, right);
-                    pace.compute(guards, |(block, above, below, left, right)| {
-                        let ring = Ring {
-                            above,
-                            below,
-                            left: left.view().index_axis_move(Axis(1), 0),
-                            right: right.view().index_axis_move(Axis(1), 0),
-                        };
-                        kernel::sweep(block.view_mut(), ring);
+                let Some((checked, block)) = checked.zip(blocks.next()) else {
+                    task.spawn(move |block, above, below, left, right| {
+                        let guards = (block, above, below, left, right);
+                        pace.compute(guards, |(block, above, below, left, right)| {
+                            kernel::sweep(block.view_mut(), ring(above, below, left, right));
+                        });
+                    })?;
+                    continue;
+                };
+                let is_checked = checked.condition();
+                let task = task.output(&checked.change(block));
+                task.spawn(move |block, above, below, left, right, change| {
+                    let guards = (block, above, below, left, right, change);
+                    pace.compute(guards, |(block, above, below, left, right, change)| {
+                        let before = is_checked().then(|| block.view().to_owned());
+                        kernel::sweep(block.view_mut(), ring(above, below, left, right));
+                        if let Some(before) = before {
+                            change[0] = largest_change(before.view(), block.view());
+                        }
                     });
                 })?;
             }
         }
-        Ok(())
+        declare_count(self.ctx, self.observer, step, &self.last_row())
     }
 
     /// Returns the region of the task that is declared last in a step.
     fn last_row(&self) -> Region<'_, f64> {
         self.field.row(self.field.rows() - 2, self.columns[self.columns.len() - 1].clone())
     }
+}
+
+/// Returns the cells around a block.
+fn ring<'a>(
+    above: &'a In<f64>,
+    below: &'a In<f64>,
+    left: &'a In<f64, Ix2>,
+    right: &'a In<f64, Ix2>,
+) -> Ring<'a> {
+    let column = |side: &'a In<f64, Ix2>| side.view().index_axis_move(Axis(1), 0);
+    Ring { above, below, left: column(left), right: column(right) }
 }

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use ndarray::s;
 use talpf::Decomposition;
 use talpf_runtime::{Ix2, Matrix, Region, Scope};
 
 use crate::Error;
-use crate::heat::{Border, collect_field};
+use crate::heat::{Border, CheckedStep, collect_field, largest_change};
 use crate::jacobi::{Problem, STRIP_CELLS, kernel};
 use crate::partition::pieces;
 use crate::run::{Pace, RankContext, Step};
@@ -53,23 +54,37 @@ impl Band {
     }
 
     /// Declares a task for every strip: the top and bottom ones first, since neighbours wait for
-    /// them.
+    /// them. In a checked step each computes its largest change.
     pub(super) fn declare_step<'a>(
         &'a self,
         number: usize,
         step: Step<'_, 'a>,
         pace: &Pace,
+        checked: Option<CheckedStep<'a>>,
     ) -> Result<(), Error> {
         let (old, new) = (self.before(number), self.after(number));
-        for (rows, cols) in self.strips() {
+        for (strip, (rows, cols)) in self.strips().enumerate() {
             let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
             // The lookahead is the throttle.
             let task = step.task("jacobi").unthrottled();
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
-            task.spawn(move |old, new| {
-                pace.compute((old, new), |(old, new)| {
+            let Some(checked) = checked else {
+                task.spawn(move |old, new| {
+                    pace.compute((old, new), |(old, new)| {
+                        kernel::sweep(old.view(), new.view_mut());
+                    });
+                })?;
+                continue;
+            };
+            let is_checked = checked.condition();
+            task.output(&checked.change(strip)).spawn(move |old, new, change| {
+                pace.compute((old, new, change), |(old, new, change)| {
                     kernel::sweep(old.view(), new.view_mut());
+                    if is_checked() {
+                        let old = old.view().slice_move(s![1..-1, 1..-1]);
+                        change[0] = largest_change(old, new.view());
+                    }
                 });
             })?;
         }
@@ -79,6 +94,11 @@ impl Band {
     /// Returns the region of the task that is declared last in a step.
     pub(super) fn last_strip(&self, step: usize) -> Option<Region<'_, f64, Ix2>> {
         self.strips().last().map(|(rows, cols)| self.after(step).region(rows, cols))
+    }
+
+    /// Returns the number of tasks of a step.
+    pub(super) fn tasks(&self) -> usize {
+        self.strips().count()
     }
 
     fn strips(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {

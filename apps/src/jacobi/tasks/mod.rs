@@ -27,7 +27,7 @@ use self::band::Band;
 use self::exchange::{Exchange, PutMethod};
 use super::{Problem, Solution};
 use crate::Error;
-use crate::heat::Border;
+use crate::heat::{Border, Convergence, Residual};
 use crate::run::{
     Machine, Observer, Pace, Part, RankContext, RunInput, Variant, declare_count, solve_on_ranks,
 };
@@ -51,7 +51,7 @@ pub(super) fn solve(
     }
     let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border), method);
-    let assemble = |bands| problem.assemble(&parts, &border, bands);
+    let assemble = |bands| problem.temperatures(&parts, &border, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
@@ -65,21 +65,32 @@ async fn rank(
     let band = Band::new(&ctx, &input.problem, &border)?;
     let exchange = Exchange::new(&ctx, method, &band).await?;
     let pace = Pace::of(&ctx, input.machine);
-    let steps = input.problem.steps();
+    let mut periods = input.problem.periods();
+    let residual = Residual::new(&ctx, &input.problem, band.tasks()).await?;
 
     ctx.barrier().await?;
     let started = Instant::now();
-    ctx.spawn_steps(input.machine, steps, 2, LOOKAHEAD, |step, number| {
-        band.declare_step(number, step, &pace)?;
-        exchange.declare(&band, number, step)?;
-        match band.last_strip(number) {
-            Some(last) => declare_count(&ctx, &input.observer, step, &last),
-            None => Ok(()),
+    let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
+    while let Some(period) = periods.begin() {
+        let (before, last) = (residual.of_period_before(&periods)?, period.len() - 1);
+        ctx.spawn_steps(input.machine, period.len(), 2, &mut lookahead, |step, number| {
+            let checked = residual.in_step(step, number, last);
+            band.declare_step(number, step, &pace, checked)?;
+            exchange.declare(&band, number, step)?;
+            match band.last_strip(number) {
+                Some(last) => declare_count(&ctx, &input.observer, step, &last),
+                None => Ok(()),
+            }
+        })
+        .await?;
+        if let Some(before) = before {
+            periods.end_if_small(before.await?);
         }
-    })
-    .await?;
+    }
     exchange.end(&ctx).await?;
+    let convergence = residual.end(&periods).await?;
     let ended = Instant::now();
 
-    Ok(Part { result: band.collect(&ctx, steps).await?, started, ended })
+    let cells = band.collect(&ctx, periods.steps()).await?;
+    Ok(Part { result: Convergence::append(convergence, cells), started, ended })
 }
