@@ -26,7 +26,7 @@ pub enum Error {
     },
 
     /// A tolerance is negative, infinite or not a number.
-    #[error("tolerance is {value}, expected a number of at least 0")]
+    #[error("tolerance is {value:?}, expected a number of at least 0")]
     Tolerance {
         /// Given value.
         value: f64,

@@ -17,7 +17,8 @@ use super::number_within::number_within;
 /// Machine to run on, and uses of the result.
 #[derive(Args, Debug)]
 pub(super) struct RunOptions {
-    /// Ranks that share the work [default: 2, or 4 for matmul-g, or 1 for a tiny problem]
+    /// Ranks that share the work [default: 2, or 4 for matmul-g, or 1 for a tiny problem, or those
+    /// of --grid]
     #[arg(long, value_name = "N", value_parser = number_within(Machine::RANKS))]
     ranks: Option<usize>,
 
@@ -122,7 +123,8 @@ impl RunOptions {
             Transport::Verbs => {
                 must_be_alone()?;
                 let fits = A::check_ranks(problem, A::RANKS).is_ok();
-                let ranks = self.ranks.unwrap_or(if fits { A::RANKS } else { 1 });
+                let usual = A::ranks_of(problem).unwrap_or(if fits { A::RANKS } else { 1 });
+                let ranks = self.ranks.unwrap_or(usual);
                 self.machine.with_ranks(ranks)
             }
             Transport::Mpi if !variant.has_ranks() => {

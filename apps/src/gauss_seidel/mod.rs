@@ -16,6 +16,7 @@ mod tasks;
 use talpf_runtime::cores;
 
 use crate::Error;
+use crate::heat::PERIOD;
 use crate::run::{self, App, ForkJoin, Measure, Serial, Tasks, Variant};
 
 pub use crate::heat::{Problem, Temperatures};
@@ -65,6 +66,16 @@ impl App for GaussSeidel {
 
     fn check_ranks(problem: &Problem, ranks: usize) -> Result<(), Error> {
         problem.check_ranks(ranks)
+    }
+
+    /// Checks that rank 0 reaches the syncs that the other ranks wait for, while it waits for their
+    /// residual: in talpf-default, where a sync is of all ranks, it is half a step ahead of each.
+    fn check_variant(variant: Variant, problem: &Problem, ranks: usize) -> Result<(), Error> {
+        let most = 2 * PERIOD + 1;
+        if variant == Variant::TalpfDefault && problem.tolerance().is_some() && ranks > most {
+            return Err(Error::ToleranceOfRanks { variant: variant.name(), ranks, most });
+        }
+        Ok(())
     }
 
     /// Returns the tolerance and the residual of a run with a tolerance.

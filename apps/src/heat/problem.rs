@@ -74,9 +74,9 @@ impl Problem {
         self.tolerance
     }
 
-    /// Returns the number of columns of the grid of ranks.
-    pub(crate) fn grid_cols(&self) -> u32 {
-        self.grid.map_or(1, |[_, cols]| cols)
+    /// Returns the rows and columns of the grid of ranks, if ranks have no whole rows.
+    pub(crate) fn grid(&self) -> Option<[u32; 2]> {
+        self.grid
     }
 
     /// Returns the distribution of the matrix to `ranks`, with halos of one cell.

@@ -221,7 +221,7 @@ mod tests {
             assert!(until(good).is_ok());
         }
         for (bad, text) in
-            [(-1.0, "-1"), (-1e-300, "-1e-300"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")]
+            [(-1.0, "-1.0"), (-1e-300, "-1e-300"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")]
         {
             let error = until(bad).unwrap_err().to_string();
             assert_eq!(error, format!("tolerance is {text}, expected a number of at least 0"));

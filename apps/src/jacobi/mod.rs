@@ -74,6 +74,20 @@ impl App for Jacobi {
         problem.check_ranks(ranks)
     }
 
+    fn ranks_of(problem: &Problem) -> Option<usize> {
+        problem.grid().map(|[rows, cols]| rows as usize * cols as usize)
+    }
+
+    /// Checks that links, which are of rows, fit the grid of ranks.
+    fn check_variant(variant: Variant, problem: &Problem, _ranks: usize) -> Result<(), Error> {
+        match problem.grid() {
+            Some([_, cols]) if cols > 1 && variant == Variant::TalpfRawCached => {
+                Err(Error::GridOfRows { variant: variant.name(), cols })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the tolerance and the residual of a run with a tolerance.
     fn measures(problem: &Problem, solution: &Solution) -> Vec<Measure> {
         problem.measures(&solution.result)

@@ -37,6 +37,18 @@ pub trait App: Sized + 'static {
     /// **Errors**: the reason why it cannot.
     fn check_ranks(problem: &Self::Problem, ranks: usize) -> Result<(), Error>;
 
+    /// Returns the number of ranks that the problem says it is distributed to, if it does.
+    fn ranks_of(_: &Self::Problem) -> Option<usize> {
+        None
+    }
+
+    /// Checks that a variant can solve the problem on `ranks` ranks.
+    ///
+    /// **Errors**: the reason why it cannot.
+    fn check_variant(_: Variant, _: &Self::Problem, _ranks: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns measures of this application beside time and checksum.
     fn measures(_: &Self::Problem, _: &Solution<Self::Outcome>) -> Vec<Measure> {
         Vec::new()
@@ -152,7 +164,7 @@ impl<R: Outcome> Solution<R> {
 /// **Completion**: every thread that was started has ended.
 ///
 /// **Errors**: [`Error::NoSuchVariant`], [`Error::NoReplay`], [`Error::MoreRanks`],
-/// [`Error::Memory`], [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
+/// those of [`App::check_variant`], [`Error::Memory`], [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
 /// [`Error::Interrupted`] if the observer's interrupt has ended the run, and [`Error::Talpf`] for
 /// errors of variants with tasks.
 pub fn run<A: App>(
@@ -173,6 +185,7 @@ pub fn run<A: App>(
     }
     machine.check_slow_rank()?;
     A::check_ranks(problem, machine.ranks())?;
+    A::check_variant(variant, problem, machine.ranks())?;
     let data = A::bytes(variant, problem, machine.ranks());
     memory::require(data, variant, machine)?;
     match variant {

@@ -60,6 +60,27 @@ fn replayed_graphs_are_compared_beside_the_others() {
 }
 
 #[test]
+fn grids_are_compared_in_the_variants_that_take_them() {
+    let folder = tempdir().unwrap();
+    let grid = "compare jacobi --size 24 --steps 4 --block 4 --grid 2x3 --repeat 1 --quiet";
+    let text = run(grid, folder.path());
+    let rows = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+    assert_eq!((rows("talpf-cached "), rows("talpf-get "), rows("tampi ")), (1, 1, 1), "{text}");
+    assert_eq!(rows("talpf-raw-cached"), 0, "{text}");
+    let json = fs::read(folder.path().join("results.json")).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let cached = &json["points"].as_array().unwrap().last().unwrap();
+    assert_eq!(cached["ranks"], 6);
+    let error = error_of(&talpf(&format!("{grid} --variants talpf-raw-cached")));
+    let expected = "talpf-raw-cached exchanges rows only, expected a grid of one column, not of 3";
+    assert_eq!(error, expected);
+    for ranks in [1, 4] {
+        let error = error_of(&talpf(&format!("{grid} --ranks {ranks}")));
+        assert_eq!(error, format!("grid is 2x3, that of 6 ranks, and ranks is {ranks}"));
+    }
+}
+
+#[test]
 fn weak_scaling_gives_every_rank_as_much() {
     let folder = tempdir().unwrap();
     for app in [

@@ -87,6 +87,12 @@ fn default_is_cached_on_two_ranks_and_all_cores() {
 }
 
 #[test]
+fn a_grid_has_its_number_of_ranks() {
+    assert_eq!(value(&run("--grid 2x3 --check"), "ranks"), "6");
+    assert_eq!(value(&run("--grid 2x3 --variant serial"), "ranks"), "1");
+}
+
+#[test]
 fn config_changes_the_result() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("heat.conf");

@@ -75,8 +75,8 @@ fn check_all<A: App<Problem = Problem>>(problem: &Problem, ranks: &[usize], work
 fn every_variant_ends_as_serial_does() {
     for (tolerance, steps) in [(1e-2, 1000), (0.0, 37), (1e9, 1000), (1e9, 1)] {
         let problem = problem([19, 13, 4, steps], tolerance);
-        check_all::<Jacobi>(&problem, &[1, 2, 3, 7], &[1, 3]);
-        check_all::<GaussSeidel>(&problem, &[1, 2, 3, 7], &[1, 3]);
+        check_all::<Jacobi>(&problem, &[1, 2, 7], &[1, 3]);
+        check_all::<GaussSeidel>(&problem, &[1, 2, 7], &[1, 3]);
     }
 }
 
@@ -128,7 +128,7 @@ fn ranks_that_would_wait_for_each_other_are_refused() {
 }
 
 #[test]
-fn ends_that_differ_are_told_apart() {
+fn ends_that_differ_are_found() {
     let of = |steps, tolerance| {
         jacobi::serial::solve(&problem([9, 9, 4, steps], tolerance), &Observer::default()).result
     };

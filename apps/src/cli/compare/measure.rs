@@ -18,8 +18,9 @@ pub(super) struct Planned<A: App> {
 }
 
 /// Returns all points: serial first, since all are compared with it; variants without ranks once.
+/// If no variants are chosen, those that cannot solve the problem are left out.
 ///
-/// **Errors**: a number of ranks that the problem cannot use; with replay, no variant that can
+/// **Errors**: a number of ranks or a variant that the problem cannot use; with replay, no variant that can
 /// replay.
 pub(super) fn points<A: App>(
     variants: &[Variant],
@@ -28,6 +29,9 @@ pub(super) fn points<A: App>(
 ) -> Result<Vec<Planned<A>>, Error> {
     let default_ranks = (0..4).map(|n| if A::RANKS == 4 { (n + 1) * (n + 1) } else { 1 << n });
     let mut ranks = settings.ranks.clone();
+    if ranks.is_empty() {
+        ranks.extend(A::ranks_of(problem));
+    }
     if ranks.is_empty() {
         ranks.extend(default_ranks.filter(|&ranks| A::check_ranks(problem, ranks).is_ok()));
     }
@@ -51,6 +55,10 @@ pub(super) fn points<A: App>(
             let factor = if settings.scaling == Scaling::Weak { ranks } else { 1 };
             let problem = problem.scaled(factor)?;
             A::check_ranks(&problem, ranks)?;
+            match A::check_variant(method.variant, &problem, ranks) {
+                Err(_) if variants.is_empty() => continue,
+                checked => checked?,
+            }
             let machine = settings.machine.with_ranks(ranks)?.replaying(method.replay);
             points.push(Planned { variant: method.variant, problem, machine });
         }

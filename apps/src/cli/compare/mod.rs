@@ -29,7 +29,7 @@ use talpf_apps::nbody::Nbody;
 use talpf_apps::run::{App, Machine, Problem, Variant};
 
 use self::results::Results;
-use super::heat::HeatOptions;
+use super::heat::{HeatOptions, JacobiOptions};
 use super::launcher::must_be_alone;
 use super::number_within::number_within;
 use super::output::Output;
@@ -49,7 +49,7 @@ pub(super) struct Options {
 #[derive(Debug, Subcommand)]
 enum Application {
     /// Heat diffusion with the Jacobi method
-    Jacobi(Comparison<Jacobi, HeatOptions>),
+    Jacobi(Comparison<Jacobi, JacobiOptions>),
     /// Heat diffusion with the Gauss-Seidel method
     GaussSeidel(Comparison<GaussSeidel, HeatOptions>),
     /// Gravity between particles
@@ -83,7 +83,8 @@ struct Comparison<A: App, P: Args> {
 /// Settings of all applications.
 #[derive(Args, Debug)]
 struct Settings {
-    /// Numbers of ranks, separated by commas [default: 1,2,4,8, or 1,4,9,16 for matmul-g]
+    /// Numbers of ranks, separated by commas [default: 1,2,4,8, or 1,4,9,16 for matmul-g, or
+    /// those of --grid]
     #[arg(long, value_delimiter = ',', value_name = "N,N", value_parser = number_within(Machine::RANKS))]
     ranks: Vec<usize>,
 

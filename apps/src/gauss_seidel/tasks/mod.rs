@@ -33,7 +33,7 @@ use self::exchange::Exchange;
 use super::kernel::{self, Ring};
 use super::{Problem, Solution};
 use crate::Error;
-use crate::heat::{Border, Convergence, PERIOD, Residual, collect_field, largest_change};
+use crate::heat::{Border, Convergence, Residual, collect_field, largest_change};
 use crate::partition::pieces;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, RunInput, Step, Variant, declare_count,
@@ -42,18 +42,13 @@ use crate::run::{
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
-/// **Errors**: [`Error::Talpf`], [`Error::Tampi`]; [`Error::ToleranceOfRanks`].
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
-    // The others wait for syncs of rank 0, which is half a step ahead of each of them.
-    let (ranks, most) = (machine.ranks(), 2 * PERIOD + 1);
-    if problem.tolerance().is_some() && variant == Variant::TalpfDefault && ranks > most {
-        return Err(Error::ToleranceOfRanks { variant: variant.name(), ranks, most });
-    }
     let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border));
     let assemble = |bands| problem.temperatures(&parts, &border, bands);

@@ -37,7 +37,7 @@ const LOOKAHEAD: usize = 8;
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
 ///
-/// **Errors**: [`Error::Talpf`], [`Error::Tampi`]; [`Error::Grid`], [`Error::GridOfRows`].
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`]; [`Error::Grid`].
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
@@ -46,9 +46,6 @@ pub(super) fn solve(
 ) -> Result<Option<Solution>, Error> {
     let is_raw = variant == Variant::TalpfRawCached;
     let method = if is_raw { PutMethod::Links } else { PutMethod::Windows };
-    if is_raw && problem.grid_cols() > 1 {
-        return Err(Error::GridOfRows { variant: variant.name(), cols: problem.grid_cols() });
-    }
     let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border), method);
     let assemble = |bands| problem.temperatures(&parts, &border, bands);
