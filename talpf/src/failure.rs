@@ -12,6 +12,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicU8, Ordering};
 
 use crate::error::Error;
@@ -24,14 +25,15 @@ const FAILED: u8 = 2;
 
 /// The failure of one rank.
 pub(crate) struct Failure {
-    phase: AtomicU8,
+    /// On a cache line of its own, as every pass of the engine reads it.
+    phase: CachePadded<AtomicU8>,
     /// The error of the rank, set before the phase.
     error: OnceLock<Error>,
 }
 
 impl Failure {
     fn new() -> Self {
-        Failure { phase: AtomicU8::new(RUNNING), error: OnceLock::new() }
+        Failure { phase: CachePadded::new(AtomicU8::new(RUNNING)), error: OnceLock::new() }
     }
 
     #[inline]

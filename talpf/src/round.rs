@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use self::handles::Handles;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
+use crate::peer::Engine;
 use crate::processes::WindowRequest;
 use crate::sync::Outcome;
 
@@ -19,6 +20,9 @@ use crate::sync::Outcome;
 /// not the sender, as the workers of a rank would contend for its reference count.
 pub(crate) struct RoundOf<S> {
     pub(crate) sender: S,
+    /// The engine of the rank, which its own rounds reach without a count of references. `None` in a
+    /// round that was made after the end of the run.
+    engine: Option<Arc<dyn Engine>>,
     pub(crate) rank: Rank,
     pub(crate) lane: LaneNumber,
     pub(crate) number: Round,
@@ -42,6 +46,8 @@ pub(crate) struct RoundOf<S> {
 /// The handle of a sender that rounds keep.
 pub(crate) trait RoundOwner: Clone {
     fn rank(&self) -> Rank;
+    /// Returns the engine of the rank, as long as the run lasts.
+    fn engine(&self) -> Option<Arc<dyn Engine>>;
     /// Returns the number of ranks of the run.
     fn ranks(&self) -> u32;
     /// Returns the largest number of operations of a round.
@@ -54,6 +60,7 @@ impl<S: RoundOwner> RoundOf<S> {
     pub(crate) fn new(sender: &S, lane: LaneNumber, number: Round) -> Arc<Self> {
         Arc::new(RoundOf {
             sender: sender.clone(),
+            engine: sender.engine(),
             rank: sender.rank(),
             lane,
             number,
@@ -86,6 +93,12 @@ impl<S: RoundOwner> RoundOf<S> {
             None => Ok(()),
             Some(why) => stand_in(why),
         }
+    }
+
+    /// Returns the engine of the rank. `None` for a round that was made after the end of the run.
+    #[inline]
+    pub(crate) fn engine(&self) -> Option<&dyn Engine> {
+        self.engine.as_deref()
     }
 
     /// Returns the windows of the round at one rank.

@@ -15,7 +15,7 @@ use crate::failure::{Failure, RunFailure};
 use crate::numbers::Rank;
 use crate::open_rounds::OpenRounds;
 use crate::operation::{Batches, Issued, Pending, RetryQueue};
-use crate::peer::{LocalPeer, Peers};
+use crate::peer::{Engine, LocalPeer, Peers, poll_at_most};
 use crate::round::{RoundOf, RoundOwner};
 use crate::slot::SlotTable;
 use crate::tracer::Tracer;
@@ -145,10 +145,39 @@ impl Sender {
     }
 }
 
+impl RoundState {
+    /// Makes a pass of the engine of the rank, or leaves that to the thread inside.
+    pub(crate) fn progress(&self) {
+        if let Some(engine) = self.engine() {
+            engine.progress();
+        }
+    }
+
+    /// Makes a pass of the engine of the rank if its doorbell was rung since the last one.
+    #[inline]
+    pub(crate) fn progress_if_rung(&self) {
+        if self.sender.own.doorbell.is_rung()
+            && let Some(engine) = self.engine()
+        {
+            engine.progress_if_rung();
+        }
+    }
+
+    /// Polls while the worker has nothing else to do, until `ready` returns a result.
+    #[inline]
+    pub(crate) fn poll_while_spare<R>(&self, ready: impl Fn() -> Option<R>) -> Option<R> {
+        poll_at_most(self.engine()?, self.sender.own.spare_polls(), ready)
+    }
+}
+
 impl RoundOwner for Arc<Sender> {
     #[inline]
     fn rank(&self) -> Rank {
         self.own.rank
+    }
+
+    fn engine(&self) -> Option<Arc<dyn Engine>> {
+        self.own.engine()
     }
 
     fn ranks(&self) -> u32 {

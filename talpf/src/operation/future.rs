@@ -144,7 +144,7 @@ impl<G> Awaited<G> {
         let Awaited { shared, round } = self;
         round.sender.batches.post_all();
         let ended = || matches!(*shared.lock(), UnderWay::Ended(_)).then_some(());
-        round.sender.own.poll_while_spare(ended);
+        round.poll_while_spare(ended);
         // Wakers may be code of the program, which runs under no lock: neither clones nor drops.
         let waits = Some((cx.waker().clone(), Arc::clone(round)));
         let mut state = shared.lock();

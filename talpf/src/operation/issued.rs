@@ -66,7 +66,7 @@ impl Issued {
         if !self.windowed {
             let post = self.post_requests();
             origin.peers.notify(target);
-            origin.own.progress_if_rung();
+            round.progress_if_rung();
             return (post != Post::All).then_some(self);
         }
         let claim = self.claim;
@@ -82,7 +82,7 @@ impl Issued {
                 None
             }
         };
-        origin.own.progress_if_rung();
+        round.progress_if_rung();
         again
     }
 

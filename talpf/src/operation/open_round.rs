@@ -375,9 +375,9 @@ impl Drop for OpenRound {
             origin.batches.release(batch);
         }
         if self.state.leave() {
-            origin.own.progress();
+            self.state.progress();
         } else {
-            origin.own.progress_if_rung();
+            self.state.progress_if_rung();
         }
     }
 }

@@ -104,7 +104,7 @@ impl Chain {
         }
         if kept.len() < self.claims.len() {
             origin.peers.notify(target);
-            origin.own.progress_if_rung();
+            round.progress_if_rung();
         }
         kept
     }

@@ -19,6 +19,7 @@ use super::registration::Registered;
 use super::{Operation, Transfer, Verb};
 use crate::endpoint::NOBODY;
 use crate::immediate::{Immediate, Kind as Announced};
+use crate::peer::poll_at_most;
 use crate::sender::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
@@ -104,7 +105,7 @@ impl OpenRound {
             }
             Outcome::Parked | Outcome::Refused(_) => None,
         };
-        origin.own.progress_if_rung();
+        round.progress_if_rung();
         operation.or(parked).unwrap_or_else(|| Operation::failed(refusal(&claim, round, target)))
     }
 }
@@ -122,7 +123,9 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
                     early.patient = false;
                     let polls = (early.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
                     let opens = || (peers.opened(request.target) != opened).then_some(());
-                    round.sender.own.poll_at_most(polls, opens);
+                    if let Some(engine) = round.engine() {
+                        poll_at_most(engine, polls, opens);
+                    }
                     peers.land(request, early.claim, false, early)
                 }
                 outcome => outcome,

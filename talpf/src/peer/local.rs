@@ -1,9 +1,8 @@
 //! A rank of this process, as other threads reach it.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
-use arc_swap::{ArcSwapOption, Guard};
+use arc_swap::ArcSwapOption;
 use crossbeam_utils::CachePadded;
 
 use crate::endpoint::Endpoint;
@@ -25,22 +24,13 @@ pub(crate) struct LocalPeer {
     pub(crate) poller: Sleeper,
     /// `true` if other ranks are in other processes.
     pub(super) has_wire: bool,
-    /// Read with every notification, by peers too: a count of references, which all would change,
-    /// costs a sync 0.15 us.
+    /// Read with every notification by peers, for which a count of references, which all would
+    /// change, is too slow.
     engine: ArcSwapOption<BoundEngine>,
 }
 
 /// The engine of a rank while the run lasts.
-pub(super) struct BoundEngine(Arc<dyn Engine>);
-
-impl Deref for BoundEngine {
-    type Target = dyn Engine;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &*self.0
-    }
-}
+struct BoundEngine(Arc<dyn Engine>);
 
 /// The engine of a rank, which any thread may ask for progress.
 pub(crate) trait Engine: Send + Sync {
@@ -48,7 +38,7 @@ pub(crate) trait Engine: Send + Sync {
     fn progress(&self);
     /// Makes a pass if the doorbell was rung since the last one.
     fn progress_if_rung(&self);
-    /// Makes a pass if there is anything to do, a step of `poll_while_spare`.
+    /// Makes a pass if there is anything to do.
     fn poll(&self);
     /// Retries the operations of the rank, which has credit again.
     fn resume(&self);
@@ -85,48 +75,30 @@ impl LocalPeer {
         self.engine.store(None);
     }
 
-    /// Returns the engine of the rank, as long as the run lasts.
-    #[inline]
-    pub(super) fn engine(&self) -> Guard<Option<Arc<BoundEngine>>> {
-        self.engine.load()
+    /// Returns the engine of the rank, as long as the run lasts. Its own rounds keep it.
+    pub(crate) fn engine(&self) -> Option<Arc<dyn Engine>> {
+        self.engine.load().as_ref().map(|bound| Arc::clone(&bound.0))
     }
 
     /// Makes a pass of the engine, or leaves that to the thread inside.
-    pub(crate) fn progress(&self) {
-        if let Some(engine) = &*self.engine() {
-            engine.progress();
-        }
-    }
-
-    /// Makes a pass of the engine if the doorbell was rung since the last one.
-    #[inline]
-    pub(crate) fn progress_if_rung(&self) {
-        if self.doorbell.is_rung()
-            && let Some(engine) = &*self.engine()
-        {
-            engine.progress_if_rung();
-        }
-    }
-
-    /// Makes a pass of the engine if there is anything to do.
-    pub(crate) fn poll(&self) {
-        if let Some(engine) = &*self.engine() {
-            engine.poll();
+    pub(super) fn progress(&self) {
+        if let Some(engine) = &*self.engine.load() {
+            engine.0.progress();
         }
     }
 
     /// Retries the operations of the rank, which has credit again.
     #[cold]
     pub(crate) fn resume(&self) {
-        if let Some(engine) = &*self.engine() {
-            engine.resume();
+        if let Some(engine) = &*self.engine.load() {
+            engine.0.resume();
         }
     }
 
     /// Returns `true` if the rank has ended a round with a sync.
     #[cold]
     pub(crate) fn has_ended(&self, lane: LaneNumber, round: Round) -> bool {
-        self.engine().as_ref().is_some_and(|engine| engine.has_ended(lane, round))
+        self.engine.load().as_ref().is_some_and(|engine| engine.0.has_ended(lane, round))
     }
 
     /// Rings the doorbell of the engine: something has changed that a sync may wait for.

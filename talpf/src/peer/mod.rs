@@ -21,8 +21,10 @@ use crate::processes::{RemotePeer, WindowRequest};
 use crate::window::{Claim, Freed, Landing, Outcome, Rest, Together};
 
 pub(crate) use self::local::{Engine, LocalPeer};
+pub(crate) use self::spin::poll_at_most;
 
-/// A rank of the run.
+/// A rank of the run. On cache lines of its own, as threads of all ranks read it.
+#[repr(align(128))]
 pub(crate) enum Peer {
     /// A rank of this process.
     Local(Arc<LocalPeer>),

@@ -5,7 +5,7 @@
 //! sooner. So a task that waits polls for about that long, but never when its worker has something
 //! else to do, and longer only while another worker is in a task, which may cause the arrivals.
 
-use super::LocalPeer;
+use super::{Engine, LocalPeer};
 
 /// Polls of a task whose worker has nothing else to do: about a microsecond.
 const AT_LEAST: u32 = 8;
@@ -13,35 +13,37 @@ const AT_LEAST: u32 = 8;
 const AT_MOST: u32 = 64;
 
 impl LocalPeer {
-    /// Polls while the worker has nothing else to do, until `ready` returns a result.
+    /// Returns the largest number of polls of a task that waits.
     #[inline]
-    pub(crate) fn poll_while_spare<R>(&self, ready: impl Fn() -> Option<R>) -> Option<R> {
+    pub(crate) fn spare_polls(&self) -> u32 {
         // A poll of a wire takes about as long as all polls of memory.
-        let at_most = if self.has_wire { 1 } else { AT_MOST };
-        self.poll_at_most(at_most, ready)
+        if self.has_wire { 1 } else { AT_MOST }
     }
+}
 
-    /// As [`LocalPeer::poll_while_spare`], `at_most` times.
-    #[inline]
-    pub(crate) fn poll_at_most<R>(&self, at_most: u32, ready: impl Fn() -> Option<R>) -> Option<R> {
-        let engine = self.engine();
-        let engine = engine.as_ref()?;
-        for poll in 1..=at_most {
-            engine.poll();
-            let result = ready();
-            if result.is_some() {
-                return result;
-            }
-            let goes_on = if poll < AT_LEAST {
-                talpf_runtime::worker_has_nothing_else()
-            } else {
-                talpf_runtime::worker_is_spare()
-            };
-            if !goes_on {
-                break;
-            }
-            std::hint::spin_loop();
+/// Polls an engine, `at_most` times and while the worker has nothing else to do, until `ready`
+/// returns a result.
+#[inline]
+pub(crate) fn poll_at_most<R>(
+    engine: &dyn Engine,
+    at_most: u32,
+    ready: impl Fn() -> Option<R>,
+) -> Option<R> {
+    for poll in 1..=at_most {
+        engine.poll();
+        let result = ready();
+        if result.is_some() {
+            return result;
         }
-        None
+        let goes_on = if poll < AT_LEAST {
+            talpf_runtime::worker_has_nothing_else()
+        } else {
+            talpf_runtime::worker_is_spare()
+        };
+        if !goes_on {
+            break;
+        }
+        std::hint::spin_loop();
     }
+    None
 }

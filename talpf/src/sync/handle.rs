@@ -31,12 +31,13 @@ impl Future for SyncHandle {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let RoundState { sender, outcome, .. } = &*self.round;
+        let round = &self.round;
+        let RoundState { sender, outcome, .. } = &**round;
         sender.batches.post_all();
         if outcome.result().is_none() {
-            sender.own.poll_while_spare(|| outcome.result());
+            round.poll_while_spare(|| outcome.result());
         }
-        let last_poll = || sender.own.poll();
+        let last_poll = || round.engine().map_or((), |engine| engine.poll());
         match sender.own.wait_flag.wait(outcome, cx.waker(), last_poll) {
             Some(result) => Poll::Ready(result),
             None => {

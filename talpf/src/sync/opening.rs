@@ -47,7 +47,7 @@ pub(super) fn open(
         round.note_declared();
     }
     peers.resume_sources(freed);
-    own.progress_if_rung();
+    round.progress_if_rung();
     // Parked operations have landed.
     peers.notify(*rank);
 }

@@ -29,8 +29,8 @@ pub(crate) struct Receiver {
     /// The other processes of the run, if any.
     processes: Option<Arc<Processes>>,
     state: CachePadded<Mutex<State>>,
-    /// Number of syncs that have not ended.
-    syncs: AtomicUsize,
+    /// Number of syncs that have not ended. On a cache line of its own, as every sync changes it.
+    syncs: CachePadded<AtomicUsize>,
     /// Set once the polling task is to end.
     pub(crate) stop: AtomicBool,
 }
@@ -50,7 +50,7 @@ impl Receiver {
             sender,
             processes,
             state: CachePadded::new(Mutex::new(state)),
-            syncs: AtomicUsize::new(0),
+            syncs: CachePadded::new(AtomicUsize::new(0)),
             stop: AtomicBool::new(false),
         });
         receiver.own().set_engine(Arc::<Receiver>::clone(&receiver));
