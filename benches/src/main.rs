@@ -6,7 +6,6 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
 use talpf_benches::{Error, Report, apps, growth, memory, micro, soak, two_sided};
@@ -14,6 +13,8 @@ use talpf_benches::{Error, Report, apps, growth, memory, micro, soak, two_sided}
 /// Measures the cost of tasks, puts and syncs.
 #[derive(Parser)]
 #[command(version)]
+// So that a negative number is refused as a number, not as an unknown option.
+#[command(allow_negative_numbers = true)]
 struct Arguments {
     #[command(subcommand)]
     bench: Bench,
@@ -27,7 +28,7 @@ enum Bench {
     /// Micro-benchmarks: one task, one request, one put, one sync, one trace record.
     Micro {
         /// Measure only figures whose names begin with ONLY.
-        #[arg(default_value = "")]
+        #[arg(default_value = "", hide_default_value = true)]
         only: String,
     },
     /// Applications compared with plain C loops, at several sizes.
@@ -44,8 +45,7 @@ enum Bench {
         #[arg(long = "pattern", value_name = "P")]
         patterns: Vec<Pattern>,
         /// Points of a step; may be repeated [default: the number of cores, and 32].
-        #[arg(long = "width", value_name = "W",
-              value_parser = within(1..=4096))]
+        #[arg(long = "width", value_name = "W", value_parser = number_within::<usize>(1..=4096))]
         widths: Vec<usize>,
         /// Kernel that tasks run; may be repeated [default: all].
         #[arg(long = "kernel", value_name = "K")]
@@ -62,7 +62,7 @@ enum Bench {
     /// Fails if the cost per unit at the largest size is more than twice that at a hundred.
     Growth {
         /// Measure only rows whose names begin with ONLY.
-        #[arg(default_value = "")]
+        #[arg(default_value = "", hide_default_value = true)]
         only: String,
         /// Count instructions with valgrind instead of measuring time.
         #[arg(long)]
@@ -87,14 +87,14 @@ enum Bench {
     Memory {
         /// Tasks of the long run.
         #[arg(long, value_name = "N", default_value_t = 1_000_000,
-              value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+              value_parser = number_within::<u64>(1..=1_000_000_000))]
         tasks: u64,
         /// Workers of the runtime.
         #[arg(long, value_name = "W", default_value_t = micro::WORKERS,
-              value_parser = within(1..=1024))]
+              value_parser = number_within::<usize>(1..=1024))]
         workers: usize,
-        /// Most tasks that the creator may be ahead [default: from TALPF_CONFIG, or 256].
-        #[arg(long, value_name = "N", value_parser = within(1..=1 << 24))]
+        /// Most unfinished tasks; a spawn beyond it waits [default: from TALPF_CONFIG, or 256].
+        #[arg(long, value_name = "N", value_parser = number_within::<usize>(1..=1 << 24))]
         throttle: Option<usize>,
     },
     /// Random programs of tasks, puts and messages, checked against a serial run, and hostile
@@ -102,10 +102,10 @@ enum Bench {
     Soak {
         /// Seconds after which no new program begins.
         #[arg(long, value_name = "N", default_value_t = 600,
-              value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+              value_parser = number_within::<u64>(1..=31_536_000))]
         seconds: u64,
         /// Seed of the first program [default: random].
-        #[arg(long, value_name = "S")]
+        #[arg(long, value_name = "S", value_parser = number_within::<u64>(0..=u64::MAX))]
         seed: Option<u64>,
         /// Only kinds of programs whose names begin with one of these: `tasks,puts,messages` are
         /// random programs, `hostile` are hostile ones. An unknown name lists all kinds.
@@ -124,8 +124,16 @@ enum Bench {
     },
 }
 
-fn within(limits: RangeInclusive<u64>) -> impl TypedValueParser<Value = usize> {
-    RangedU64ValueParser::<usize>::new().range(limits)
+/// Returns a parser of whole numbers within `limits`.
+fn number_within<T: TryFrom<u64>>(
+    limits: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| limits.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            format!("expected a whole number from {} to {}", limits.start(), limits.end())
+        })
+    }
 }
 
 fn main() -> ExitCode {

@@ -126,7 +126,7 @@ fn growth_counts_instructions_quickly() {
 #[test]
 fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["metg", "--pattern", "circle"], "circle");
-    assert_refused(&["metg", "--width", "0"], "0");
+    assert_refused(&["metg", "--width", "0"], "'0' for '--width <W>': expected a whole number");
     assert_refused(&["metg", "--kernel", "sleep"], "sleep");
     assert_refused(&["two-sided", "--with-peers"], "--with-peers");
     assert_refused(&["other"], "other");
@@ -134,9 +134,11 @@ fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["apps", "sleep", "--quick"], "sleep");
     assert_refused(&["growth", "sleep"], "sleep");
     assert_refused(&["growth", "sleep", "--quick"], "sleep");
-    assert_refused(&["memory", "--workers", "0"], "1..=1024");
-    assert_refused(&["memory", "--throttle", "0"], "1..=16777216");
-    assert_refused(&["soak", "--seconds", "0"], "1..=31536000");
+    assert_refused(&["memory", "--workers", "0"], "from 1 to 1024");
+    assert_refused(&["memory", "--throttle", "0"], "from 1 to 16777216");
+    assert_refused(&["soak", "--seconds", "0"], "from 1 to 31536000");
+    assert_refused(&["soak", "--seed", "x"], "from 0 to 18446744073709551615");
+    assert_refused(&["memory", "--tasks", "-1"], "from 1 to 1000000000");
     assert_refused(&["soak", "--only", "sleep"], "tasks, puts, messages");
 }
 
