@@ -13,8 +13,6 @@ use talpf_benches::{Error, Report, apps, growth, memory, micro, soak, two_sided}
 /// Measures the cost of tasks, puts and syncs.
 #[derive(Parser)]
 #[command(version)]
-// So that a negative number is refused as a number, not as an unknown option.
-#[command(allow_negative_numbers = true)]
 struct Arguments {
     #[command(subcommand)]
     bench: Bench,
@@ -40,6 +38,7 @@ enum Bench {
         quick: bool,
     },
     /// Smallest task that still reaches half of the peak rate, METG(50 %), for each pattern.
+    #[command(allow_negative_numbers = true)]
     Metg {
         /// Dependence pattern; may be repeated [default: all].
         #[arg(long = "pattern", value_name = "P")]
@@ -84,6 +83,7 @@ enum Bench {
         quick: bool,
     },
     /// Memory per live task, and memory growth of a long run with few live tasks.
+    #[command(allow_negative_numbers = true)]
     Memory {
         /// Tasks of the long run.
         #[arg(long, value_name = "N", default_value_t = 1_000_000,
@@ -99,6 +99,7 @@ enum Bench {
     },
     /// Random programs of tasks, puts and messages, checked against a serial run, and hostile
     /// programs that misuse the safe interfaces.
+    #[command(allow_negative_numbers = true)]
     Soak {
         /// Seconds after which no new program begins.
         #[arg(long, value_name = "N", default_value_t = 600,
