@@ -82,7 +82,8 @@ impl Band {
                 pace.compute((old, new, change), |(old, new, change)| {
                     kernel::sweep(old.view(), new.view_mut());
                     if is_checked() {
-                        let old = old.view().slice_move(s![1..-1, 1..-1]);
+                        let (rows, cols) = new.view().dim();
+                        let old = old.view().slice_move(s![1..=rows, 1..=cols]);
                         change[0] = largest_change(old, new.view());
                     }
                 });
