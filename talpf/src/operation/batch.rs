@@ -25,7 +25,7 @@ use super::batches::{Batch, BatchedPut, Batches};
 use super::chain::{PUTS, joined, post_chain};
 use super::issued::{Issued, refusal};
 use super::short_put::ShortPut;
-use super::{Transfer, Verb};
+use super::{Route, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -51,13 +51,13 @@ impl Batches<Arc<RoundState>> {
         &self,
         number: usize,
         target: Rank,
-        windowed: bool,
+        route: Route<()>,
         bytes: &[u8],
         put: impl FnOnce((u32, u32)) -> BatchedPut,
     ) {
         let mut batch = loop {
             let batch = self.each[number].lock();
-            if batch.takes(target, windowed, bytes) {
+            if batch.takes(target, route, bytes) {
                 break batch;
             }
             drop(batch);
@@ -66,7 +66,7 @@ impl Batches<Arc<RoundState>> {
         let is_first = batch.puts.is_empty();
         let range = batch.add_bytes(bytes);
         batch.puts.push(put(range));
-        (batch.target, batch.windowed, batch.seen) = (target, windowed, false);
+        (batch.target, batch.route, batch.seen) = (target, route, false);
         if batch.is_full() || is_first && self.is_unseen(number, &batch) {
             let left = self.empty(number, &mut batch);
             drop(batch);
@@ -142,12 +142,13 @@ impl Batch<Arc<RoundState>> {
             let (retry, refused) = (Vec::new(), None);
             return Some(Remainder { round, target, retry, refused, over: Some(error) });
         }
-        let rest = if self.windowed {
-            round.sender.peers.land_together(round.request(self.target), &chain)
-        } else {
-            chain.post_raw()
+        let rest = match self.route {
+            Route::Window(()) => {
+                round.sender.peers.land_together(round.request(self.target), &chain)
+            }
+            Route::Direct => chain.post_raw(),
         };
-        let issued = |index| chain.put(index).to_issued(self.windowed);
+        let issued = |index| chain.put(index).to_issued();
         let retry = rest.retry.into_iter().map(issued).collect();
         let refused = rest.refused.map(|index| chain.claim(index));
         Some(Remainder {
@@ -197,13 +198,17 @@ impl Chain<'_> {
     fn put(&self, index: usize) -> ShortPut<'_> {
         let put = &self.batch.puts[index];
         let bytes = self.batch.bytes_of(put);
-        ShortPut { round: self.round, at: self.transfer(put), claim: self.claim(index), bytes }
+        let route = match self.batch.route {
+            Route::Window(()) => Route::Window(self.claim(index)),
+            Route::Direct => Route::Direct,
+        };
+        ShortPut { round: self.round, at: self.transfer(put), route, bytes }
     }
 
     fn transfer(&self, put: &BatchedPut) -> Transfer {
         let BatchedPut { remote, ref called_ns, .. } = *put;
         let bytes = self.batch.bytes_of(put).len() as u64;
-        Transfer { target: self.batch.target, remote, bytes, called_ns: called_ns.get() }
+        Transfer::consecutive(self.batch.target, remote, bytes, called_ns.get())
     }
 
     /// Posts all puts, which need no window.

@@ -8,6 +8,7 @@ use ibverbs_sim::RemoteAddress;
 use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use super::occupancy::Occupancy;
+use super::transfer::Route;
 use crate::numbers::Rank;
 
 /// Number of batches of a rank. An `OpenRound` that finds none free posts every put by itself.
@@ -34,7 +35,7 @@ pub(super) struct Batch<R> {
     /// Round of the owner; `None` without an owner.
     pub(super) round: Option<R>,
     pub(super) target: Rank,
-    pub(super) windowed: bool,
+    pub(super) route: Route<()>,
     pub(super) puts: Vec<BatchedPut>,
     /// Bytes of all puts, one after another.
     pub(super) bytes: Vec<u8>,
@@ -67,7 +68,7 @@ impl<R> Batches<R> {
         let empty = || Batch {
             round: None,
             target: Rank(0),
-            windowed: false,
+            route: Route::Direct,
             puts: Vec::new(),
             bytes: Vec::new(),
             seen: false,
@@ -114,8 +115,8 @@ impl<R> Batches<R> {
 
 impl<R> Batch<R> {
     #[inline]
-    pub(super) fn takes(&self, target: Rank, windowed: bool, bytes: &[u8]) -> bool {
-        let is_alike = self.target == target && self.windowed == windowed;
+    pub(super) fn takes(&self, target: Rank, route: Route<()>, bytes: &[u8]) -> bool {
+        let is_alike = self.target == target && self.route == route;
         self.puts.is_empty() || is_alike && self.bytes.len() + bytes.len() <= BYTES
     }
 

@@ -8,7 +8,7 @@ use ibverbs_sim::{
 
 use super::Done;
 use super::payloads::{Memory, Payloads};
-use super::transfer::{Transfer, Verb};
+use super::transfer::{Route, Transfer, Verb};
 use crate::endpoint::{Endpoint, NOBODY, SIGNAL_EVERY};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
@@ -24,8 +24,7 @@ pub(crate) struct Issued {
     /// `true` while the round counts the operation as parked.
     parked: bool,
     at: Transfer,
-    claim: Claim,
-    windowed: bool,
+    route: Route,
     verb: Verb,
     memory: Memory,
     done: Option<Done>,
@@ -39,8 +38,7 @@ impl Issued {
     pub(super) fn new(
         round: &Arc<RoundState>,
         at: Transfer,
-        claim: Claim,
-        windowed: bool,
+        route: Route,
         verb: Verb,
         memory: Memory,
         done: Option<Done>,
@@ -48,7 +46,7 @@ impl Issued {
         let round = round.enter();
         let (wr_id, posted) = (None, 0);
         let (awaited, parked) = (true, false);
-        Issued { round, awaited, parked, at, claim, windowed, verb, memory, done, wr_id, posted }
+        Issued { round, awaited, parked, at, route, verb, memory, done, wr_id, posted }
     }
 
     /// Posts the operation or parks it at its target. An operation that is returned has to be
@@ -63,13 +61,12 @@ impl Issued {
             self.fail(error);
             return None;
         }
-        if !self.windowed {
+        let Route::Window(claim) = self.route else {
             let post = self.post_requests();
             origin.peers.notify(target);
             round.progress_if_rung();
             return (post != Post::All).then_some(self);
-        }
-        let claim = self.claim;
+        };
         let again = match origin.peers.land(round.request(target), claim, false, self) {
             Outcome::Posted(_) => {
                 origin.peers.notify(target);
@@ -78,7 +75,7 @@ impl Issued {
             Outcome::Parked => None,
             Outcome::Retry(issued) => Some(issued),
             Outcome::Refused(issued) => {
-                issued.refused();
+                issued.refused(&claim);
                 None
             }
         };
@@ -95,14 +92,18 @@ impl Issued {
         &self.round
     }
 
-    pub(super) fn claim(&self) -> Claim {
-        self.claim
+    /// Returns the claim of an operation that needs a window.
+    pub(super) fn claim(&self) -> Option<Claim> {
+        match self.route {
+            Route::Window(claim) => Some(claim),
+            Route::Direct => None,
+        }
     }
 
     /// Returns the bytes of a short put to consecutive elements, and their remote address.
     pub(super) fn inline(&self) -> Option<(RemoteAddress, &[u8])> {
         match &self.memory {
-            Memory::Inline(bytes) if self.claim.is_consecutive() => Some((self.at.remote, bytes)),
+            Memory::Inline(bytes) if self.at.is_consecutive() => Some((self.at.remote, bytes)),
             _ => None,
         }
     }
@@ -110,7 +111,7 @@ impl Issued {
     /// Returns `true` if the operation may be posted in one chain with others of its round and
     /// target.
     pub(super) fn goes_together(&self) -> bool {
-        self.windowed
+        self.claim().is_some()
             && self.posted == 0
             && self.inline().is_some()
             && self.round.sender.peers.local(self.at.target).is_some()
@@ -131,8 +132,8 @@ impl Issued {
     }
 
     /// Fails the operation, which no window covers, and the run with it.
-    pub(super) fn refused(self) {
-        let error = refusal(&self.claim, &self.round, self.at.target);
+    pub(super) fn refused(self, claim: &Claim) {
+        let error = refusal(claim, &self.round, self.at.target);
         if self.is_under_way() {
             let round = Arc::clone(&self.round);
             round.sender.push_retry(self);
@@ -169,7 +170,8 @@ impl Issued {
     }
 
     fn immediate(&self) -> u32 {
-        let granted = self.windowed && self.round.sender.peers.remote(self.at.target).is_some();
+        let granted =
+            self.claim().is_some() && self.round.sender.peers.remote(self.at.target).is_some();
         let kind = if granted { Announced::Granted } else { Announced::Data };
         Immediate::new(kind, self.round.lane, self.round.number).to_bits()
     }
@@ -180,7 +182,7 @@ impl Issued {
         let (endpoint, target) = (&origin.own.endpoint, self.at.target);
         origin.tracer.send(&mut self.at, self.verb);
         let result = match &self.memory {
-            Memory::Inline(bytes) if self.claim.is_consecutive() => {
+            Memory::Inline(bytes) if self.at.is_consecutive() => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
                 let request = Request::WriteWithImmediate { remote, immediate };
                 endpoint.post_inline(target, request, bytes).map_err(|error| (0, error.reason))
@@ -229,9 +231,9 @@ impl Issued {
             flags: SendFlags::NONE,
         };
         let mut requests = Vec::new();
-        let (Transfer { remote, bytes, .. }, memory) = (self.at, &self.memory);
+        let (remote, memory) = (self.at.remote, &self.memory);
         let limits = (endpoint.max_sge, endpoint.max_transfer);
-        let mut payloads = Payloads::new(memory, remote, bytes, &self.claim, limits).peekable();
+        let mut payloads = Payloads::new(memory, &self.at, limits).peekable();
         while let Some((remote, payload)) = payloads.next() {
             let operation = match self.verb.bringing(remote) {
                 Some(request) => request,
@@ -318,6 +320,8 @@ impl Parked for Issued {
     }
 
     fn refuse(self: Box<Self>) {
-        self.refused();
+        if let Some(claim) = self.claim() {
+            self.refused(&claim);
+        }
     }
 }

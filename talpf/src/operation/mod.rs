@@ -43,4 +43,4 @@ pub(crate) use self::issued::Issued;
 pub(crate) use self::open_round::Spawned;
 pub(crate) use self::pending::{Done, Pending};
 pub(crate) use self::retry_queue::RetryQueue;
-pub(crate) use self::transfer::{Transfer, Verb};
+pub(crate) use self::transfer::{Route, Transfer, Verb};

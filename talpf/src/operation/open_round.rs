@@ -12,7 +12,7 @@ use super::guards::{ByteLayout, Destination, Entries, Source};
 use super::issued::Issued;
 use super::payloads::Memory;
 use super::registration::Registered;
-use super::{Done, Operation, Transfer, Verb};
+use super::{Done, Operation, Route, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
@@ -105,7 +105,7 @@ impl OpenRound {
         to: &RemoteRegion<'_, G::Element>,
     ) -> Operation<G> {
         match self.locate(to, layout.len as u64, Kind::Write) {
-            Ok((at, claim, windowed)) => self.put_at(from, layout, at, claim, windowed),
+            Ok((at, route)) => self.put_at(from, layout, at, route),
             Err(error) => self.refuse(error),
         }
     }
@@ -127,12 +127,9 @@ impl OpenRound {
         if let Err(error) = self.state.count(target, 1) {
             return self.refuse(error);
         }
-        let source = self.state.rank;
         let called_ns = self.state.sender.tracer.clock();
-        let at = Transfer { target, remote, bytes: layout.bytes() as u64, called_ns };
-        let (slot, rows, stride, kind, raw) = (u32::MAX, 1, 0, Kind::Write, false);
-        let claim = Claim { source, slot, index: 0, end: 0, rows, stride, kind, raw };
-        self.put_at(from, &layout, at, claim, false)
+        let at = Transfer::consecutive(target, remote, layout.bytes() as u64, called_ns);
+        self.put_at(from, &layout, at, Route::Direct)
     }
 
     #[inline(always)]
@@ -141,16 +138,15 @@ impl OpenRound {
         from: G,
         layout: &ByteLayout,
         at: Transfer,
-        claim: Claim,
-        windowed: bool,
+        route: Route,
     ) -> Operation<G> {
-        let is_consecutive = layout.is_contiguous() && claim.is_consecutive();
+        let is_consecutive = layout.is_contiguous() && at.is_consecutive();
         if layout.bytes() <= self.longest_copied() && is_consecutive {
             let bytes = ByteLayout::lent(&from, layout);
-            let left = self.short_put(bytes, at, claim, windowed);
+            let left = self.short_put(bytes, at, route);
             return self.after_short_put(from, left);
         }
-        self.put_long(from, layout, at, claim, windowed)
+        self.put_long(from, layout, at, route)
     }
 
     #[inline(never)]
@@ -159,12 +155,11 @@ impl OpenRound {
         from: G,
         layout: &ByteLayout,
         at: Transfer,
-        claim: Claim,
-        windowed: bool,
+        route: Route,
     ) -> Operation<G> {
         self.flush_batch(NO_RANK);
-        match self.registered(from, layout, &claim, Access::NONE) {
-            Ok((from, memory)) => self.issue(from, at, claim, windowed, Verb::Put, memory),
+        match self.registered(from, layout, &at, Access::NONE) {
+            Ok((from, memory)) => self.issue(from, at, route, Verb::Put, memory),
             Err(error) => self.refuse(error),
         }
     }
@@ -240,14 +235,12 @@ impl OpenRound {
     ) -> Operation<G> {
         self.flush_batch(NO_RANK);
         let located = self.locate(&remote, layout.len as u64, kind);
-        let register = |(at, claim, windowed)| {
-            let registered = self.registered(local, &layout, &claim, Access::LOCAL_WRITE)?;
-            Ok((at, claim, windowed, registered))
+        let register = |(at, route)| {
+            let registered = self.registered(local, &layout, &at, Access::LOCAL_WRITE)?;
+            Ok((at, route, registered))
         };
         match located.and_then(register) {
-            Ok((at, claim, windowed, (local, memory))) => {
-                self.issue(local, at, claim, windowed, verb, memory)
-            }
+            Ok((at, route, (local, memory))) => self.issue(local, at, route, verb, memory),
             Err(error) => self.refuse(error),
         }
     }
@@ -256,19 +249,18 @@ impl OpenRound {
         &self,
         guard: Registered<G>,
         at: Transfer,
-        claim: Claim,
-        windowed: bool,
+        route: Route,
         verb: Verb,
         memory: Entries,
     ) -> Operation<G> {
-        if self.is_one_request(&at, &claim, &memory) {
-            return self.issue_at_once(guard, at, claim, windowed, verb, memory);
+        if self.is_one_request(&at, &memory) {
+            return self.issue_at_once(guard, at, route, verb, memory);
         }
         let origin = &self.state.sender;
         let message = origin.tracer.begin_get(&at, verb);
         let (operation, done) = awaited(&self.state, at.target, verb, message, guard);
         let memory = Memory::Entries(memory);
-        let issued = Issued::new(&self.state, at, claim, windowed, verb, memory, Some(done));
+        let issued = Issued::new(&self.state, at, route, verb, memory, Some(done));
         if let Some(issued) = issued.attempt() {
             origin.push_retry(issued);
         }
@@ -281,21 +273,24 @@ impl OpenRound {
         remote: &RemoteRegion<'_, T>,
         len: u64,
         kind: Kind,
-    ) -> Result<(Transfer, Claim, bool), Error> {
+    ) -> Result<(Transfer, Route), Error> {
         let RemoteRegion { slot, rank: target, part, .. } = *remote;
         let located = slot.locate(self.state.sender.run, target, part, len)?;
-        let Located { remote, index, end, rows, stride, mut windowed } = located;
+        let Located { remote, index, end, rows, stride, windowed } = located;
         self.state.count(target, 1)?;
         let (source, number) = (self.state.rank, slot.number);
-        let mut claim = Claim { source, slot: number, index, end, rows, stride, kind, raw: false };
-        if !windowed && self.is_to_be_noted_by(target) {
-            (windowed, claim.raw) = (true, true);
-        } else if !windowed {
+        let raw = !windowed;
+        let claim = Claim { source, slot: number, index, end, rows, stride, kind, raw };
+        let route = if windowed || self.is_to_be_noted_by(target) {
+            Route::Window(claim)
+        } else {
             self.state.sender.note(&self.state, target, claim);
-        }
+            Route::Direct
+        };
         let called_ns = self.state.sender.tracer.clock();
         let bytes = len * slot.element_bytes;
-        Ok((Transfer { target, remote, bytes, called_ns }, claim, windowed))
+        let stride_bytes = u64::from(stride) * slot.element_bytes;
+        Ok((Transfer { target, remote, bytes, rows, stride_bytes, called_ns }, route))
     }
 
     /// Returns `true` if a remote rank has to grant the operation though it needs no window: the
@@ -311,18 +306,17 @@ impl OpenRound {
         INLINE_BYTES.min(endpoint.max_transfer)
     }
 
-    /// Registers the memory of a guard for an operation that makes `claim`.
+    /// Registers the memory of a guard for an operation with the remote side `at`.
     fn registered<G: Source>(
         &self,
         guard: G,
         layout: &ByteLayout,
-        claim: &Claim,
+        at: &Transfer,
         access: Access,
     ) -> Result<(Registered<G>, Entries), Error> {
         let (slots, endpoint) = (&self.state.sender.slots, &self.state.sender.own.endpoint);
         let (guard, key) = Registered::new(slots, &endpoint.domain, guard, layout, access)?;
-        let piece = layout.bytes() / claim.rows as usize;
-        Ok((guard, layout.entries(key, endpoint.max_transfer, piece)))
+        Ok((guard, layout.entries(key, endpoint.max_transfer, at.row_bytes() as usize)))
     }
 
     /// Refuses an invalid operation: its task fails, and so does this rank.

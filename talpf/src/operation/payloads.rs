@@ -4,7 +4,7 @@ use ibverbs_sim::{Payload, RemoteAddress, ScatterGather};
 use smallvec::SmallVec;
 
 use super::guards::Entries;
-use crate::window::Claim;
+use super::transfer::Transfer;
 
 /// The local side of an operation.
 pub(super) enum Memory {
@@ -41,9 +41,7 @@ enum Rest<'m> {
 impl<'m> Payloads<'m> {
     pub(super) fn new(
         memory: &'m Memory,
-        remote: RemoteAddress,
-        bytes: u64,
-        claim: &Claim,
+        at: &Transfer,
         (max_sge, max_transfer): (usize, usize),
     ) -> Self {
         let rest = match memory {
@@ -51,8 +49,8 @@ impl<'m> Payloads<'m> {
             Memory::Entries(entries) => Rest::Entries(entries),
             Memory::Posted => Rest::Entries(&[]),
         };
-        let row_bytes = bytes / u64::from(claim.rows);
-        let gap_bytes = claim.gap_bytes(row_bytes);
+        let (remote, row_bytes) = (at.remote, at.row_bytes());
+        let gap_bytes = at.stride_bytes.saturating_sub(row_bytes);
         let left_of_row = row_bytes;
         Payloads { rest, remote, row_bytes, left_of_row, gap_bytes, max_sge, max_transfer }
     }

@@ -80,7 +80,7 @@ struct Chain {
 impl Chain {
     fn new(puts: impl Iterator<Item = Issued>) -> Self {
         let puts: Vec<Option<Issued>> = puts.map(Some).collect();
-        let claims = puts.iter().flatten().map(Issued::claim).collect();
+        let claims = puts.iter().flatten().filter_map(Issued::claim).collect();
         Chain { claims, puts: RefCell::new(puts) }
     }
 
@@ -98,7 +98,7 @@ impl Chain {
                 Some(issued) if is_kept => kept.push(issued),
                 // The drop ends it, under no lock.
                 Some(issued) if issued.is_posted() => drop(issued),
-                Some(issued) => issued.refused(),
+                Some(issued) => issued.refused(&self.claims[index]),
                 None => {}
             }
         }

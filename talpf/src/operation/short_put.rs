@@ -14,19 +14,19 @@ use super::issued::{Issued, refusal};
 use super::open_round::OpenRound;
 use super::payloads::Memory;
 use super::registration::Registered;
-use super::{Operation, Transfer, Verb};
+use super::{Operation, Route, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::sender::RoundState;
 use crate::slot::{Located, RemoteRegion};
-use crate::window::{Claim, Kind, Landing, Outcome, Parked, Post};
+use crate::window::{Kind, Landing, Outcome, Parked, Post};
 
 /// A put of bytes that its caller lends.
 pub(super) struct ShortPut<'a> {
     pub(super) round: &'a Arc<RoundState>,
     pub(super) at: Transfer,
-    pub(super) claim: Claim,
+    pub(super) route: Route,
     pub(super) bytes: &'a [u8],
 }
 
@@ -44,9 +44,9 @@ impl ShortPut<'_> {
     }
 
     /// Returns an operation that owns a copy of the bytes.
-    pub(super) fn to_issued(&self, windowed: bool) -> Issued {
+    pub(super) fn to_issued(&self) -> Issued {
         let memory = Memory::Inline(SmallVec::from_slice(self.bytes));
-        Issued::new(self.round, self.at, self.claim, windowed, Verb::Put, memory, None)
+        Issued::new(self.round, self.at, self.route, Verb::Put, memory, None)
     }
 }
 
@@ -57,7 +57,7 @@ impl Landing for ShortPut<'_> {
     }
 
     fn park(self) -> Box<dyn Parked> {
-        self.to_issued(true).park()
+        self.to_issued().park()
     }
 }
 
@@ -83,7 +83,8 @@ impl OpenRound {
         };
         let (slot, called_ns) = (slot.number, Cell::new(origin.tracer.clock()));
         let put = |bytes| BatchedPut { slot, index, end, remote, called_ns, bytes };
-        origin.batches.add(batch, target, windowed, bytes, put);
+        let route = if windowed { Route::Window(()) } else { Route::Direct };
+        origin.batches.add(batch, target, route, bytes, put);
         true
     }
 
@@ -99,13 +100,13 @@ impl OpenRound {
             return self.refuse(Error::Limit { what, value, limit: self.longest_copied() as u64 });
         }
         match self.locate(to, len, Kind::Write) {
-            Ok((at, claim, windowed)) if claim.is_consecutive() => {
-                self.after_short_put((), self.short_put(bytes, at, claim, windowed))
+            Ok((at, route)) if at.is_consecutive() => {
+                self.after_short_put((), self.short_put(bytes, at, route))
             }
-            Ok((at, claim, windowed)) => {
+            Ok((at, route)) => {
                 self.flush_batch(NO_RANK);
                 let (memory, verb) = (Memory::Inline(bytes.into()), Verb::Put);
-                let put = Issued::new(&self.state, at, claim, windowed, verb, memory, None);
+                let put = Issued::new(&self.state, at, route, verb, memory, None);
                 self.after_short_put((), Ok(put.attempt()))
             }
             Err(error) => self.refuse(error),
@@ -117,28 +118,27 @@ impl OpenRound {
         &self,
         bytes: &[u8],
         at: Transfer,
-        claim: Claim,
-        windowed: bool,
+        route: Route,
     ) -> Result<Option<Issued>, Error> {
         let round = &self.state;
         let (origin, peers) = (&round.sender, &round.sender.peers);
         if let Some(error) = origin.error() {
             return Err(error);
         }
-        let mut put = ShortPut { round, at, claim, bytes };
+        let mut put = ShortPut { round, at, route, bytes };
         self.flush_batch(at.target.0);
-        if !windowed {
+        let Route::Window(claim) = route else {
             let post = put.post_now();
             peers.notify(at.target);
-            return Ok((post != Post::All).then(|| put.to_issued(false)));
-        }
+            return Ok((post != Post::All).then(|| put.to_issued()));
+        };
         match peers.land(round.request(at.target), claim, true, put) {
             Outcome::Posted(_) => {
                 peers.notify(at.target);
                 Ok(None)
             }
             Outcome::Parked => Ok(None),
-            Outcome::Retry(put) => Ok(Some(put.to_issued(true))),
+            Outcome::Retry(put) => Ok(Some(put.to_issued())),
             Outcome::Refused(_) => Err(refusal(&claim, round, at.target)),
         }
     }

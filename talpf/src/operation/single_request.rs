@@ -16,12 +16,12 @@ use super::issued::{Issued, refusal};
 use super::open_round::{OpenRound, awaited};
 use super::payloads::Memory;
 use super::registration::Registered;
-use super::{Operation, Transfer, Verb};
+use super::{Operation, Route, Transfer, Verb};
 use crate::endpoint::NOBODY;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::peer::poll_at_most;
 use crate::sender::RoundState;
-use crate::window::{Claim, Landing, Outcome, Parked, Post};
+use crate::window::{Landing, Outcome, Parked, Post};
 
 /// Bytes of an operation for each poll of its window. A poll takes about a tenth of a microsecond, and so
 /// do that many bytes from another cache.
@@ -33,8 +33,7 @@ const MAX_POLLS: u64 = 64;
 struct SingleRequest<'a, G> {
     round: &'a Arc<RoundState>,
     at: Transfer,
-    claim: Claim,
-    windowed: bool,
+    route: Route,
     verb: Verb,
     /// Number of the message of a traced get.
     message: Option<u64>,
@@ -48,14 +47,9 @@ struct SingleRequest<'a, G> {
 
 impl OpenRound {
     /// Returns `true` if an operation is one request to a rank of this process.
-    pub(super) fn is_one_request(
-        &self,
-        at: &Transfer,
-        claim: &Claim,
-        memory: &[ScatterGather],
-    ) -> bool {
+    pub(super) fn is_one_request(&self, at: &Transfer, memory: &[ScatterGather]) -> bool {
         let endpoint = &self.state.sender.own.endpoint;
-        claim.is_consecutive()
+        at.is_consecutive()
             && memory.len() <= endpoint.max_sge
             && at.bytes <= endpoint.max_transfer as u64
             && self.state.sender.peers.local(at.target).is_some()
@@ -66,8 +60,7 @@ impl OpenRound {
         &self,
         guard: Registered<G>,
         at: Transfer,
-        claim: Claim,
-        windowed: bool,
+        route: Route,
         verb: Verb,
         memory: Entries,
     ) -> Operation<G> {
@@ -81,18 +74,8 @@ impl OpenRound {
         let patient = at.bytes >= BYTES_A_POLL && !origin.checks_conflicts;
         let to = Some(&mut parked);
         let message = origin.tracer.begin_get(&at, verb);
-        let request = SingleRequest {
-            round,
-            at,
-            claim,
-            windowed,
-            verb,
-            message,
-            patient,
-            guard,
-            memory,
-            parked: to,
-        };
+        let request =
+            SingleRequest { round, at, route, verb, message, patient, guard, memory, parked: to };
         let operation = match request.land() {
             Outcome::Posted(request) => {
                 origin.peers.notify(target);
@@ -106,7 +89,11 @@ impl OpenRound {
             Outcome::Parked | Outcome::Refused(_) => None,
         };
         round.progress_if_rung();
-        operation.or(parked).unwrap_or_else(|| Operation::failed(refusal(&claim, round, target)))
+        match (operation.or(parked), route) {
+            (Some(operation), _) => operation,
+            (None, Route::Window(claim)) => Operation::failed(refusal(&claim, round, target)),
+            (None, Route::Direct) => unreachable!("only windows park or refuse an operation"),
+        }
     }
 }
 
@@ -115,10 +102,10 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
     fn land(mut self) -> Outcome<Self> {
         let round = self.round;
         let peers = &round.sender.peers;
-        if self.windowed {
+        if let Route::Window(claim) = self.route {
             let request = round.request(self.at.target);
             let opened = peers.opened(request.target);
-            return match peers.land(request, self.claim, false, self) {
+            return match peers.land(request, claim, false, self) {
                 Outcome::Retry(mut early) if early.patient => {
                     early.patient = false;
                     let polls = (early.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
@@ -126,7 +113,7 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
                     if let Some(engine) = round.engine() {
                         poll_at_most(engine, polls, opens);
                     }
-                    peers.land(request, early.claim, false, early)
+                    peers.land(request, claim, false, early)
                 }
                 outcome => outcome,
             };
@@ -148,8 +135,7 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
             return Operation::returned(self.guard.into_guard());
         }
         // Another thread works on the queue pair, or a request before this one waits.
-        let windowed = false;
-        let posted = SingleRequest { windowed, ..self };
+        let posted = SingleRequest { route: Route::Direct, ..self };
         let (issued, operation) = posted.into_issued(|_| Memory::Posted);
         if let Some(issued) = issued.attempt() {
             origin.push_retry(issued);
@@ -159,10 +145,10 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
 
     /// Returns the operation as an issued one with `memory`, and its future.
     fn into_issued(self, memory: impl FnOnce(Entries) -> Memory) -> (Issued, Operation<G>) {
-        let SingleRequest { round, at, claim, windowed, verb, message, guard, .. } = self;
+        let SingleRequest { round, at, route, verb, message, guard, .. } = self;
         let (operation, done) = awaited(round, at.target, verb, message, guard);
         let memory = memory(self.memory);
-        (Issued::new(round, at, claim, windowed, verb, memory, Some(done)), operation)
+        (Issued::new(round, at, route, verb, memory, Some(done)), operation)
     }
 }
 

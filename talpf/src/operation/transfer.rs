@@ -3,6 +3,7 @@
 use ibverbs_sim::{Operation as Request, RemoteAddress};
 
 use crate::numbers::Rank;
+use crate::window::Claim;
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,43 @@ pub(crate) struct Transfer {
     pub(crate) target: Rank,
     pub(crate) remote: RemoteAddress,
     pub(crate) bytes: u64,
+    /// Number of rows at the target, of equal length; 1 if all bytes are consecutive.
+    pub(crate) rows: u32,
+    /// Bytes from one row to the next, if there are several.
+    pub(crate) stride_bytes: u64,
     /// Time of the call; 0 once recorded, or if the run is not traced.
     pub(crate) called_ns: u64,
+}
+
+impl Transfer {
+    /// Returns the remote side of an operation on consecutive bytes.
+    #[inline]
+    pub(crate) fn consecutive(
+        target: Rank,
+        remote: RemoteAddress,
+        bytes: u64,
+        called_ns: u64,
+    ) -> Self {
+        Transfer { target, remote, bytes, rows: 1, stride_bytes: 0, called_ns }
+    }
+
+    #[inline]
+    pub(crate) fn is_consecutive(&self) -> bool {
+        self.rows == 1
+    }
+
+    /// Returns the number of bytes of each row.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        self.bytes / u64::from(self.rows)
+    }
+}
+
+/// The way of an operation into the memory of its target. A batch has one for all its puts, without
+/// their claims.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route<C = Claim> {
+    /// Through a window of its round, which covers the claim.
+    Window(C),
+    /// Without a window: to a raw slot, or to a buffer of which the target holds a guard.
+    Direct,
 }

@@ -121,12 +121,6 @@ impl Claim {
         self.end.checked_sub(self.index)?.checked_sub(before_last)
     }
 
-    /// Returns the number of bytes between the end of a row of `row_bytes` and the next row.
-    pub(crate) fn gap_bytes(&self, row_bytes: u64) -> u64 {
-        let gap = |width| (u64::from(self.stride).saturating_sub(width)) * row_bytes / width;
-        self.width().filter(|width| *width > 0 && !self.is_consecutive()).map_or(0, gap)
-    }
-
     /// Returns the rows and columns of a rectangle in a slot with `cols` columns. `None` if the
     /// claim, which a peer may have sent, is no rectangle of it.
     pub(super) fn rectangle(&self, cols: u64) -> Option<(Range<u64>, Range<u64>)> {
