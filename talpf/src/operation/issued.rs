@@ -114,7 +114,7 @@ impl Issued {
         self.claim().is_some()
             && self.posted == 0
             && self.inline().is_some()
-            && self.round.sender.peers.local(self.at.target).is_some()
+            && self.round.sender.peers.shares_memory_with(self.at.target)
     }
 
     pub(super) fn is_posted(&self) -> bool {
@@ -170,8 +170,7 @@ impl Issued {
     }
 
     fn immediate(&self) -> u32 {
-        let granted =
-            self.claim().is_some() && self.round.sender.peers.remote(self.at.target).is_some();
+        let granted = self.claim().is_some() && self.round.sender.peers.is_granting(self.at.target);
         let kind = if granted { Announced::Granted } else { Announced::Data };
         Immediate::new(kind, self.round.lane, self.round.number).to_bits()
     }

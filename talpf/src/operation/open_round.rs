@@ -297,7 +297,7 @@ impl OpenRound {
     /// target notes it, to find conflicts.
     fn is_to_be_noted_by(&self, target: Rank) -> bool {
         let origin = &self.state.sender;
-        origin.checks_conflicts && origin.peers.remote(target).is_some()
+        origin.checks_conflicts && origin.peers.is_granting(target)
     }
 
     #[inline]

@@ -70,7 +70,7 @@ impl OpenRound {
         let fits = bytes.len() <= INLINE_BYTES.min(origin.own.endpoint.max_transfer);
         let follows = self.epoch.load(Ordering::Relaxed) == origin.batches.epoch();
         // Operations to be retried slow their issuer down, which batched puts would not.
-        let is_here = origin.peers.local(target).is_some();
+        let is_here = origin.peers.shares_memory_with(target);
         if !fits || !follows || !is_here || origin.has_failed() || origin.has_retries() {
             return false;
         }

@@ -52,7 +52,7 @@ impl OpenRound {
         at.is_consecutive()
             && memory.len() <= endpoint.max_sge
             && at.bytes <= endpoint.max_transfer as u64
-            && self.state.sender.peers.local(at.target).is_some()
+            && self.state.sender.peers.shares_memory_with(at.target)
     }
 
     /// Issues an operation on `memory` that is one request.

@@ -48,7 +48,7 @@ impl Peers {
 
     /// Returns a rank of this process; `None` if it is remote.
     #[inline]
-    pub(crate) fn local(&self, rank: Rank) -> Option<&LocalPeer> {
+    fn local(&self, rank: Rank) -> Option<&LocalPeer> {
         match &self.0[rank.index()] {
             Peer::Local(peer) => Some(peer),
             Peer::Remote(_) => None,
@@ -83,6 +83,37 @@ impl Peers {
     /// Iterates over the remote ranks that have sent their last control message.
     pub(crate) fn finished(&self) -> impl Iterator<Item = Rank> {
         self.remotes().filter(|peer| peer.is_finished()).map(|peer| peer.rank)
+    }
+
+    /// Returns `true` if a thread that posts to `target` carries that out itself, so that several
+    /// operations are posted as one and a long one needs no completion.
+    #[inline]
+    pub(crate) fn shares_memory_with(&self, target: Rank) -> bool {
+        self.local(target).is_some()
+    }
+
+    /// Returns `true` if `target` grants each operation, which then announces itself as granted.
+    #[inline]
+    pub(crate) fn is_granting(&self, target: Rank) -> bool {
+        self.remote(target).is_some()
+    }
+
+    /// Notes that an operation of `source`, which was granted, has arrived.
+    pub(crate) fn note_granted_arrival(&self, source: Rank) {
+        if let Some(peer) = self.remote(source) {
+            peer.note_arrival();
+        }
+    }
+
+    /// Returns `true` if a rank has ended and needs nothing more.
+    pub(crate) fn is_finished(&self, rank: Rank) -> bool {
+        self.remote(rank).is_some_and(RemotePeer::is_finished)
+    }
+
+    /// Returns `true` if a rank has ended a round with a sync, as far as this process knows.
+    #[cold]
+    pub(crate) fn has_ended(&self, rank: Rank, lane: LaneNumber, round: Round) -> bool {
+        self.local(rank).is_some_and(|peer| peer.has_ended(lane, round))
     }
 
     /// Returns `true` if every request of `source` to `target` was carried out.

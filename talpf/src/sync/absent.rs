@@ -22,10 +22,8 @@ impl Receiver {
             lanes.map(|lane| state.unheard_of(lane)).collect()
         });
         let absent = |(round, unheard_of): (Arc<RoundState>, Vec<Rank>)| {
-            let is_absent = |rank: &Rank| {
-                let peer = self.sender.peers.local(*rank);
-                peer.is_none_or(|peer| !peer.has_ended(round.lane, round.number))
-            };
+            let is_absent =
+                |rank: &Rank| !self.sender.peers.has_ended(*rank, round.lane, round.number);
             unheard_of.into_iter().filter(is_absent).collect()
         };
         exchanges.into_iter().map(|of| of.map(absent).unwrap_or_default()).collect()

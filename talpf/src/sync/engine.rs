@@ -135,10 +135,8 @@ impl State {
             return;
         }
         let immediate = Immediate::from_bits(bits);
-        if immediate.kind == Kind::Granted
-            && let Some(peer) = sender.peers.remote(source)
-        {
-            peer.note_arrival();
+        if immediate.kind == Kind::Granted {
+            sender.peers.note_granted_arrival(source);
         }
         let is_data = matches!(immediate.kind, Kind::Data | Kind::Granted);
         // A chain of short puts ends with a message that counts them.
@@ -193,8 +191,7 @@ impl State {
             let count = sender.own.endpoint.sent.poll(&mut batch);
             for completion in &batch[..count] {
                 let peer = sender.own.endpoint.rank_of(completion.queue_pair).unwrap_or(self.rank);
-                let needs_nothing =
-                    || sender.peers.remote(peer).is_some_and(|peer| peer.is_finished());
+                let needs_nothing = || sender.peers.is_finished(peer);
                 let result = match completion.status {
                     CompletionStatus::Success => Ok(()),
                     CompletionStatus::RetryExceeded if needs_nothing() => Ok(()),
