@@ -106,6 +106,12 @@ impl RunFailure {
         let _ = self.observer.set(observer);
     }
 
+    /// Returns the failure of a rank of this process.
+    pub(crate) fn of(&self, rank: Rank) -> &Arc<Failure> {
+        let first = self.ranks.first().map_or(0, |(first, _)| first.0);
+        &self.ranks[(rank.0 - first) as usize].1
+    }
+
     /// Returns the failures by rank.
     pub(crate) fn each(&self) -> impl Iterator<Item = &Arc<Failure>> {
         self.ranks.iter().map(|(_, failure)| failure)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 use talpf_runtime::Group;
 
+use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
 use crate::numbers::Rank;
@@ -45,39 +46,33 @@ pub(crate) struct Sender {
     pub(crate) checks_conflicts: bool,
 }
 
-/// The parts of a rank that its run gives it.
-pub(crate) struct Membership {
-    pub(crate) own: Arc<LocalPeer>,
-    pub(crate) peers: Peers,
-    pub(crate) run_failure: Arc<RunFailure>,
-    pub(crate) failure: Arc<Failure>,
-    pub(crate) group: Group,
-    /// Number of the run, unique in this process.
-    pub(crate) run: u64,
-    pub(crate) checks_conflicts: bool,
-    pub(crate) is_traced: bool,
-}
-
 /// Default limit of the memory slots of a context.
 const SLOTS: usize = 64;
 
 impl Sender {
-    pub(crate) fn new(rank: Membership) -> Self {
-        let Membership { own, peers, run_failure, failure, group, run, .. } = rank;
+    /// Makes the sending half of the rank of `own`, in run number `run`.
+    pub(crate) fn new(
+        own: &Arc<LocalPeer>,
+        peers: &Peers,
+        run_failure: &Arc<RunFailure>,
+        group: Group,
+        config: &Config,
+        run: u64,
+    ) -> Self {
         Sender {
-            own,
-            run_failure,
-            failure,
+            own: Arc::clone(own),
+            peers: peers.clone(),
+            run_failure: Arc::clone(run_failure),
+            failure: Arc::clone(run_failure.of(own.rank)),
             slots: SlotTable::new(run, SLOTS),
             open_rounds: CachePadded::new(OpenRounds::new()),
             batches: Batches::new(),
             pending: Pending::default(),
             retries: RetryQueue::default(),
-            tracer: Tracer::new(rank.is_traced, &group, peers.len()),
-            run,
-            checks_conflicts: rank.checks_conflicts,
-            peers,
+            tracer: Tracer::new(config.runtime.recorder.is_some(), &group, peers.len()),
             group,
+            run,
+            checks_conflicts: config.check_conflicts,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::numbers::Rank;
 use crate::peer::{LocalPeer, Peer, Peers};
 use crate::processes::{CountingWire, Processes, RemotePeer};
 use crate::rounds::{MOST_AHEAD, MOST_AHEAD_REMOTE};
-use crate::sender::{Membership, Sender};
+use crate::sender::Sender;
 use crate::sync::{Limits, Receiver};
 use crate::window::WindowTable;
 
@@ -60,18 +60,8 @@ impl World {
         });
         let limits =
             Limits { most_ahead, poll_batch: config.poll_batch, max_polling: config.max_polling };
-        let members = groups.into_iter().zip(failure.each()).zip(peers.locals());
-        let ranks = members.map(|((group, own_failure), own)| {
-            let sender = Sender::new(Membership {
-                own: Arc::clone(own),
-                peers: peers.clone(),
-                run_failure: Arc::clone(&failure),
-                failure: Arc::clone(own_failure),
-                group,
-                run,
-                checks_conflicts: config.check_conflicts,
-                is_traced: config.runtime.recorder.is_some(),
-            });
+        let ranks = groups.into_iter().zip(peers.locals()).map(|(group, own)| {
+            let sender = Sender::new(own, &peers, &failure, group, &config, run);
             let workers = config.runtime.workers;
             Receiver::new(Arc::new(sender), processes.clone(), workers, limits)
         });
