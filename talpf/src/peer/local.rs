@@ -23,7 +23,7 @@ pub(crate) struct LocalPeer {
     pub(crate) doorbell: Doorbell,
     pub(crate) poller: Sleeper,
     /// `true` if other ranks are in other processes.
-    pub(super) has_wire: bool,
+    pub(crate) has_wire: bool,
     /// Read with every notification by peers, for which a count of references, which all would
     /// change, is too slow.
     engine: ArcSwapOption<BoundEngine>,

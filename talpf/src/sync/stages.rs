@@ -17,7 +17,10 @@ use crate::sender::Sender;
 impl State {
     /// Takes in completions and advances syncs. Returns the number of completions.
     pub(super) fn pass(&mut self, sender: &Sender, deferred: &mut Deferred) -> usize {
-        let finished: Finished = sender.peers.finished().collect();
+        let mut finished = Finished::new();
+        if sender.own.has_wire {
+            finished.extend(sender.peers.finished());
+        }
         let taken = self.take_arrivals(sender, deferred) + self.take_completions(sender, deferred);
         if let Some(error) = sender.failure.failing() {
             deferred.failures.push((error.ranks(self.rank), error.clone()));
