@@ -13,6 +13,10 @@
 //! [`Device::with_wire`]. Its queue pairs can then be connected to those of other processes too, by
 //! [`QueuePair::connect_to`], and follow the same rules.
 //!
+//! A [`Rail`] is the transport beneath: messages, and writes and reads of registered memory, between
+//! processes. [`ShmRail`] is that of one machine, [`Packets`] runs over any wire. Queue pairs use
+//! wires at present.
+//!
 //! Only the reliable connected transport exists, so a send queue never stops alone: the state that
 //! verbs call "send queue error" does not occur. The crate never reads a clock, starts a thread or
 //! prints.
@@ -73,6 +77,7 @@ mod memory_region;
 mod protection_domain;
 mod queue_pair;
 mod queue_pair_list;
+mod rail;
 mod receive_queue;
 mod ring;
 mod send_queue;
@@ -97,6 +102,10 @@ pub use memory_region::MemoryRegion;
 pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{
     Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairNumber, QueuePairState,
+};
+pub use rail::{
+    Armed, LossReason, Packets, Posted, Rail, RailAddress, RailError, RailEvent, RailKey,
+    RailLimits, ShmConfig, ShmRail, ShmSegment,
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
 pub use wire::{MAX_PACKET, SocketWire, Wire};

@@ -41,6 +41,7 @@ pub(crate) use self::outgoing_packet::OutgoingPacket;
 pub(crate) use self::packet::{MAX_HEADER, Packet, Request, Response, Syndrome};
 pub(crate) use self::port::Port;
 pub use self::sockets::SocketWire;
+pub(crate) use self::sockets::{ConnectAttempts, RETRY_INTERVAL};
 
 /// Longest packet that a wire carries. No device sends a longer one.
 pub const MAX_PACKET: usize = 64 << 20;

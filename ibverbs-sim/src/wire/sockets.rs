@@ -109,16 +109,16 @@ fn socket_path(folder: &Path, process: u32) -> PathBuf {
 }
 
 /// Attempts to reach other processes, of which a limited number is left.
-struct ConnectAttempts(u32);
+pub(crate) struct ConnectAttempts(u32);
 
-const RETRY_INTERVAL: Duration = Duration::from_millis(1);
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 impl ConnectAttempts {
-    fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration) -> Self {
         Self(u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX))
     }
 
-    fn until<T>(&mut self, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn until<T>(&mut self, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
         loop {
             match attempt() {
                 Ok(found) => return Ok(found),

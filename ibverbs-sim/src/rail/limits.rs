@@ -1,0 +1,14 @@
+//! Limits of rails.
+
+/// Limits of the operations of a rail, and what they need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RailLimits {
+    /// Most bytes of a message.
+    pub eager_bytes: usize,
+    /// Bytes of a notice that arrive: 0, 4 or 8.
+    pub notice_bytes: u8,
+    /// `true` if writes and reads need the processor of the peer, which has to poll.
+    pub needs_peer_processor: bool,
+    /// `true` if memory of peers can be mapped, so that the processors of both may use it at once.
+    pub is_mapped: bool,
+}

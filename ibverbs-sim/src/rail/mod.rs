@@ -1,0 +1,136 @@
+//! Rails: transports of operations to other processes.
+//!
+//! A [`Rail`] has the three data operations that every network has, and promises no more than every
+//! network does:
+//!
+//! | operation | ends at the origin | at the peer |
+//! |---|---|---|
+//! | [`send`](Rail::send): a message of up to [`RailLimits::eager_bytes`] | at once: the bytes were taken | [`RailEvent::Message`], in order for each pair |
+//! | [`write`](Rail::write) into registered memory | once it was delivered | nothing, or [`RailEvent::Notice`] after the bytes |
+//! | [`read`](Rail::read) from registered memory | once the bytes are there | nothing |
+//!
+//! **Ordering**: messages of one process to another arrive in order. Nothing else is ordered: two
+//! writes, a write and a message behind it, or the bytes of one write. Only a notice, or a message
+//! that is sent after the write has ended, says that the bytes of a write are there.
+//!
+//! - `event`, `key`, `limits`, `error`: the records that go in and out.
+//! - `frame`: the messages of which writes and reads are made where memory is not mapped.
+//! - `registrations`: the memory of this process that peers may use.
+//! - `emulation`: writes and reads by messages that the processor of the owner carries out.
+//! - `packets`: the rail over any [`Wire`](crate::Wire).
+//! - `shm`: the rail between processes of one machine, through memory that all of them map.
+//!
+//! Numbers that a peer sends are claims: memory is touched only after key, range and rights were
+//! checked. A peer that sends bytes that mean nothing is lost, with the reason.
+
+mod emulation;
+mod error;
+mod event;
+mod frame;
+mod key;
+mod limits;
+mod packets;
+mod registrations;
+mod shm;
+
+pub use self::error::RailError;
+pub use self::event::{Armed, LossReason, Posted, RailEvent};
+pub use self::key::{RailAddress, RailKey};
+pub use self::limits::RailLimits;
+pub use self::packets::Packets;
+pub use self::shm::{ShmConfig, ShmRail, ShmSegment};
+
+use std::ptr::NonNull;
+
+use crate::Access;
+
+/// A transport of operations between the processes of a run.
+///
+/// All functions may be called from any thread, and none waits for a peer except
+/// [`deregister`](Self::deregister). No operation allocates memory, unless its rail says so.
+#[allow(unsafe_code, reason = "peers and the rail use memory of the caller")]
+pub trait Rail: Send + Sync + 'static {
+    /// Returns the number of this process, from 0.
+    fn process(&self) -> u32;
+
+    /// Returns the number of processes.
+    fn processes(&self) -> u32;
+
+    /// Returns the limits of the operations.
+    fn limits(&self) -> RailLimits;
+
+    /// Lets peers use memory of this process, as far as `access` has remote rights, and returns the
+    /// key that they need for it.
+    ///
+    /// **Errors**: too much memory is registered.
+    ///
+    /// # Safety
+    ///
+    /// Until [`deregister`](Self::deregister) has returned, `memory` must be valid for reads, and
+    /// for writes if `access` has [`Access::REMOTE_WRITE`], with no Rust reference that conflicts
+    /// with what peers do.
+    unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError>;
+
+    /// Takes the memory of a key from the peers. Returns once no peer can touch it any more, which
+    /// waits for the operations that peers carry out on it at this moment; a peer that is stopped
+    /// within one delays it until that peer goes on or ends.
+    ///
+    /// **Errors**: the key is not registered.
+    fn deregister(&self, key: &RailKey) -> Result<(), RailError>;
+
+    /// Sends a message.
+    ///
+    /// **Completion**: local: the bytes were taken.
+    ///
+    /// **Errors**: [`RailError::NoRoom`] until the peer has taken earlier ones; the message is longer
+    /// than the limit; the peer is lost.
+    fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError>;
+
+    /// Writes `local` to the memory of a peer, which gets `notice` once all bytes are there.
+    ///
+    /// **Completion**: delivered. If the write is [`Posted::UnderWay`], a
+    /// [`RailEvent::Completed`] with `context` follows.
+    ///
+    /// **Errors**: [`RailError::NoRoom`] until earlier operations have ended; the peer is lost. A
+    /// claim that the peer refuses is no error of the call but a status.
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for reads, and be changed by nobody, until the write has ended.
+    unsafe fn write(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        notice: Option<u32>,
+        context: u64,
+    ) -> Result<Posted, RailError>;
+
+    /// Reads memory of a peer into `local`.
+    ///
+    /// **Completion**: the bytes are in `local`. If the read is [`Posted::UnderWay`], a
+    /// [`RailEvent::Completed`] with `context` follows.
+    ///
+    /// **Errors**: those of [`write`](Self::write).
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for writes, and be used by nobody else, until the read has ended.
+    unsafe fn read(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        context: u64,
+    ) -> Result<Posted, RailError>;
+
+    /// Passes a batch of events to `sink`, goes on with operations under way, and returns the number
+    /// of events: 0 while another thread polls.
+    ///
+    /// `sink` may call any function of the rail except this one.
+    fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize;
+
+    /// Announces that the caller is about to sleep, and says what it may sleep on. The next
+    /// [`poll`](Self::poll) takes the announcement back.
+    fn arm(&self) -> Armed<'_>;
+}

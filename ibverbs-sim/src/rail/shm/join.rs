@@ -1,0 +1,97 @@
+//! Meeting of the processes of a run: by abstract sockets, which have no name in a file system and are
+//! gone with the process that has made them.
+
+use std::{
+    io,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixListener, UnixStream},
+    },
+    time::Duration,
+};
+
+use super::{ShmConfig, ShmRail, handshake::Greeted, local::LocalEnd};
+use crate::wire::{ConnectAttempts, RETRY_INTERVAL};
+
+impl ShmRail {
+    /// Creates rails between `processes` threads of this process, by number.
+    ///
+    /// **Errors**: no memory or no descriptors for them.
+    pub fn mesh(processes: u32, config: &ShmConfig) -> io::Result<Vec<Self>> {
+        let ends = (0..processes).map(|process| LocalEnd::create(process, processes, config));
+        let ends = ends.collect::<io::Result<Vec<_>>>()?;
+        let mut peers: Vec<Vec<_>> = ends.iter().map(|_| Vec::new()).collect();
+        for low in 0..ends.len() {
+            for high in low + 1..ends.len() {
+                let (a, b) = UnixStream::pair()?;
+                ends[low].greet(&a)?;
+                ends[high].greet(&b)?;
+                peers[low].push((ends[low].greeted(&a)?, a));
+                peers[high].push((ends[high].greeted(&b)?, b));
+            }
+        }
+        ends.into_iter().zip(peers).map(|(end, peers)| Self::new(end, peers)).collect()
+    }
+
+    /// Connects to the other processes of a run on this machine. All of them give the same name of
+    /// the run, which no other run has, and numbers from 0.
+    ///
+    /// **Errors**: a process has not connected in time; it expects another number of processes, or
+    /// is of another version; no memory or no descriptors.
+    pub fn join(
+        run: &str,
+        process: u32,
+        processes: u32,
+        timeout: Duration,
+        config: &ShmConfig,
+    ) -> io::Result<Self> {
+        let end = LocalEnd::create(process, processes, config)?;
+        let listener = UnixListener::bind_addr(&address(run, process)?)?;
+        listener.set_nonblocking(true)?;
+        let mut attempts = ConnectAttempts::new(timeout);
+        let mut sockets = Vec::new();
+        for before in 0..process {
+            let address = address(run, before)?;
+            let socket = attempts.until(|| UnixStream::connect_addr(&address))?;
+            socket.set_read_timeout(Some(timeout.max(RETRY_INTERVAL)))?;
+            end.greet(&socket)?;
+            sockets.push(socket);
+        }
+        let mut peers: Vec<(Greeted, UnixStream)> = Vec::new();
+        while peers.len() < (processes - process - 1) as usize {
+            let (socket, _) = attempts.until(|| listener.accept())?;
+            if !is_of_this_user(&socket) {
+                continue;
+            }
+            socket.set_nonblocking(false)?;
+            socket.set_read_timeout(Some(timeout.max(RETRY_INTERVAL)))?;
+            let greeted = end.greeted(&socket)?;
+            let is_new = peers.iter().all(|(peer, _)| peer.process != greeted.process);
+            if greeted.process <= process || !is_new {
+                let text = format!("process {} has connected twice", greeted.process);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            end.greet(&socket)?;
+            peers.push((greeted, socket));
+        }
+        for (before, socket) in (0..process).zip(sockets) {
+            let greeted = end.greeted(&socket)?;
+            if greeted.process != before {
+                let text = format!("process {} has answered for {before}", greeted.process);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            peers.push((greeted, socket));
+        }
+        Self::new(end, peers)
+    }
+}
+
+fn address(run: &str, process: u32) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("ibverbs-sim-{run}-{process}"))
+}
+
+/// Returns `true` if the process at the other end belongs to the user of this one.
+fn is_of_this_user(socket: &UnixStream) -> bool {
+    let peer = rustix::net::sockopt::socket_peercred(socket);
+    peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+}

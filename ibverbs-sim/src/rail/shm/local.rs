@@ -1,0 +1,66 @@
+//! The end of a rail that lies in this process, before it has peers.
+
+use std::{
+    io::{self, ErrorKind},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::Arc,
+};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::{
+    ShmConfig,
+    fence::AsymmetricFence,
+    handshake::{Greeted, Handshake},
+    layout::Layout,
+    segment::MemoryFile,
+};
+
+pub(super) struct LocalEnd {
+    pub(super) handshake: Handshake,
+    pub(super) file: Arc<MemoryFile>,
+    /// Readable once a peer has woken this process.
+    pub(super) event: OwnedFd,
+    kernel_copies: bool,
+    /// Word that peers probe.
+    _probe: Box<u64>,
+}
+
+impl LocalEnd {
+    pub(super) fn create(process: u32, processes: u32, config: &ShmConfig) -> io::Result<Self> {
+        if process >= processes {
+            let text = format!("process {process} of {processes}");
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+        let layout = Layout::new(processes, config.segment_bytes).ok_or_else(|| {
+            let text = format!("segments of {} bytes: no file is that long", config.segment_bytes);
+            io::Error::new(ErrorKind::InvalidInput, text)
+        })?;
+        let file = Arc::new(MemoryFile::create(layout)?);
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let mut probe = Box::new(0);
+        let address = std::ptr::from_ref(&*probe).addr() as u64;
+        *probe = address.rotate_left(32) ^ u64::from(std::process::id());
+        let handshake = Handshake {
+            process,
+            processes,
+            segment_bytes: config.segment_bytes as u64,
+            is_fenced: AsymmetricFence::allow(),
+            probe: (address, *probe),
+        };
+        let kernel_copies = config.kernel_copies;
+        Ok(Self { handshake, file, event, kernel_copies, _probe: probe })
+    }
+
+    /// Sends the handshake of this process.
+    pub(super) fn greet(&self, socket: &UnixStream) -> io::Result<()> {
+        self.handshake.send(socket, &self.file.file, &self.event)
+    }
+
+    /// Receives the handshake of a peer.
+    pub(super) fn greeted(&self, socket: &UnixStream) -> io::Result<Greeted> {
+        let mut greeted = self.handshake.receive(socket)?;
+        greeted.reachable = greeted.reachable.filter(|_| self.kernel_copies);
+        Ok(greeted)
+    }
+}

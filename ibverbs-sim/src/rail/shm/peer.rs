@@ -1,0 +1,286 @@
+#![allow(unsafe_code, reason = "checked claims become pointers into memory that a peer has mapped")]
+//! A peer of a rail: another process of this machine, or what is left of it.
+
+use std::{
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    ptr::{self, NonNull},
+    sync::OnceLock,
+};
+
+use rustix::{
+    net::{RecvFlags, Shutdown, recv, shutdown},
+    process::Pid,
+};
+use talpf_primitives::{AtomicBool, Mutex, MutexGuard, Ordering};
+
+use super::{
+    fence::AsymmetricFence,
+    handshake::Greeted,
+    keys::PeerMemory,
+    layout::{Ring, USES},
+    mapping::Mapping,
+    process_memory::{self, Direction},
+    ring::Writer,
+    words::UseWord,
+};
+use crate::{
+    Access, CompletionStatus,
+    rail::{
+        RailError,
+        frame::{Frame, KeyClaim, Malformed},
+        registrations::{KeyNumber, MAX_KEYS},
+    },
+};
+
+/// Bytes of a copy that is made under the lock of the ring, where no other lock is needed.
+const SHORT: usize = 4096;
+
+pub(super) struct Peer {
+    pub(super) process: u32,
+    /// Number of this process, by which the peer knows it.
+    own: u32,
+    fence: AsymmetricFence,
+    mapping: Mapping,
+    event: OwnedFd,
+    pub(super) socket: UnixStream,
+    reachable: Option<Pid>,
+    /// End of the ring to the peer. Its lock is that of the first use word, too.
+    writer: Mutex<Writer>,
+    /// Locks of the other use words.
+    long_uses: [Mutex<()>; USES - 1],
+    is_lost: AtomicBool,
+    /// Mistake of the peer that a thread has found which does not poll.
+    mistake: OnceLock<Malformed>,
+}
+
+impl Peer {
+    pub(super) fn new(
+        greeted: Greeted,
+        socket: UnixStream,
+        own: u32,
+        fence: AsymmetricFence,
+    ) -> Self {
+        let Greeted { process, mapping, event, reachable, .. } = greeted;
+        Self {
+            process,
+            own,
+            fence,
+            mapping,
+            event,
+            socket,
+            reachable,
+            writer: Mutex::default(),
+            long_uses: Default::default(),
+            is_lost: AtomicBool::new(false),
+            mistake: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// Gives the peer up, and lets it know once no use of its memory is under way here. Returns `false`
+    /// if it was given up before.
+    pub(super) fn lose(&self) -> bool {
+        let is_first = !self.is_lost.swap(true, Ordering::AcqRel);
+        if is_first {
+            // Uses check the loss under these locks.
+            drop(self.writer.lock());
+            self.long_uses.iter().for_each(|lock| drop(lock.lock()));
+            // The peer may have closed its end.
+            let _ = shutdown(&self.socket, Shutdown::Write);
+        }
+        is_first
+    }
+
+    pub(super) fn mistake(&self) -> Option<Malformed> {
+        self.mistake.get().copied()
+    }
+
+    /// Returns `true` if the peer has ended or left: it touches no memory of this process any more.
+    pub(super) fn has_ended(&self) -> bool {
+        let mut byte = [0];
+        match recv(&self.socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((count, _)) => count == 0,
+            Err(error) => !matches!(error, rustix::io::Errno::AGAIN | rustix::io::Errno::INTR),
+        }
+    }
+
+    /// Returns `true` if all memory of the peer can be reached without its processor.
+    pub(super) fn is_reachable(&self) -> bool {
+        self.reachable.is_some()
+    }
+
+    pub(super) fn ring(&self) -> &Ring {
+        self.mapping.ring(self.own)
+    }
+
+    /// Notes a mistake for the thread that polls.
+    #[cold]
+    fn mistaken(&self, mistake: Malformed) -> RailError {
+        let _ = self.mistake.set(mistake);
+        RailError::Lost { process: self.process }
+    }
+
+    /// Sends a frame. Returns `false` if the ring has no room at present.
+    pub(super) fn push(&self, frame: &Frame<'_>) -> Result<bool, RailError> {
+        let pushed = self.writer.lock().push(self.ring(), &frame.encode());
+        let has_room = pushed.map_err(|mistake| self.mistaken(mistake))?;
+        if has_room {
+            self.wake();
+        }
+        Ok(has_room)
+    }
+
+    /// Wakes the peer if it sleeps. An event was published.
+    #[inline]
+    fn wake(&self) {
+        if self.mapping.sleep_word().must_wake(self.fence) {
+            // A full event is readable.
+            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Copies to or from memory of the peer. Returns `None` if the memory cannot be reached from
+    /// here.
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for reads; if the copy comes from the peer, for writes.
+    pub(super) unsafe fn copy(
+        &self,
+        direction: Direction,
+        local: NonNull<[u8]>,
+        claim: KeyClaim,
+    ) -> Option<CompletionStatus> {
+        if local.len() <= SHORT {
+            let _writer = self.writer.lock();
+            // SAFETY: the contract of this function.
+            return unsafe { self.copy_within(0, direction, local, claim) };
+        }
+        let (_lock, number) = self.lock_long();
+        // SAFETY: the contract of this function.
+        unsafe { self.copy_within(number, direction, local, claim) }
+    }
+
+    /// Writes memory of the peer, and notifies it. Returns `None` if the memory cannot be reached
+    /// from here.
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for reads.
+    pub(super) unsafe fn write_with_notice(
+        &self,
+        local: NonNull<[u8]>,
+        claim: KeyClaim,
+        notice: u32,
+    ) -> Result<Option<CompletionStatus>, RailError> {
+        let mut writer = self.reserve()?;
+        let status = if local.len() <= SHORT {
+            // SAFETY: the contract of this function.
+            unsafe { self.copy_within(0, Direction::ToPeer, local, claim) }
+        } else {
+            drop(writer);
+            let (lock, number) = self.lock_long();
+            // SAFETY: the contract of this function.
+            let status = unsafe { self.copy_within(number, Direction::ToPeer, local, claim) };
+            drop(lock);
+            writer = self.writer.lock();
+            status
+        };
+        if status == Some(CompletionStatus::Success) {
+            let pushed = writer.push_reserved(self.ring(), &Frame::Notice(notice).encode());
+            drop(writer);
+            pushed.map_err(|mistake| self.mistaken(mistake))?;
+            self.wake();
+        } else {
+            writer.unreserve();
+        }
+        Ok(status)
+    }
+
+    /// Keeps a slot of the ring.
+    fn reserve(&self) -> Result<MutexGuard<'_, Writer>, RailError> {
+        let mut writer = self.writer.lock();
+        match writer.reserve(self.ring()) {
+            Ok(true) => Ok(writer),
+            Ok(false) => Err(RailError::NoRoom { process: self.process }),
+            Err(mistake) => Err(self.mistaken(mistake)),
+        }
+    }
+
+    /// Locks a use word for a long copy, and returns its number.
+    fn lock_long(&self) -> (MutexGuard<'_, ()>, usize) {
+        let free = self
+            .long_uses
+            .iter()
+            .enumerate()
+            .find_map(|(number, lock)| lock.try_lock().map(|guard| (guard, number + 1)));
+        free.unwrap_or_else(|| (self.long_uses[0].lock(), 1))
+    }
+
+    /// Copies within a use of the peer's memory.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`copy`](Self::copy); the caller holds the lock of the use word.
+    unsafe fn copy_within(
+        &self,
+        number: usize,
+        direction: Direction,
+        local: NonNull<[u8]>,
+        claim: KeyClaim,
+    ) -> Option<CompletionStatus> {
+        let index = KeyNumber::from_claim(claim.key).index;
+        if index >= MAX_KEYS {
+            return Some(CompletionStatus::RemoteAccess);
+        }
+        if self.is_lost() {
+            return Some(CompletionStatus::RetryExceeded);
+        }
+        let needed = match direction {
+            Direction::ToPeer => Access::REMOTE_WRITE,
+            Direction::FromPeer => Access::REMOTE_READ,
+        };
+        let _use = Use::begin(&self.mapping.uses(self.own)[number], self.fence);
+        let refused = Some(CompletionStatus::RemoteAccess);
+        match self.mapping.key(index).check(claim, local.len() as u64, needed) {
+            None => refused,
+            Some(PeerMemory::File(offset)) => {
+                let Some(there) = self.mapping.segment(offset, local.len()) else { return refused };
+                let here = local.cast::<u8>();
+                let (from, to) = match direction {
+                    Direction::ToPeer => (here, there),
+                    Direction::FromPeer => (there, here),
+                };
+                // SAFETY: `local` is valid by the contract of this function. The other side lies in
+                // the mapping, and its owner has registered it for this and keeps it while the use
+                // lasts.
+                unsafe { ptr::copy(from.as_ptr(), to.as_ptr(), local.len()) };
+                Some(CompletionStatus::Success)
+            }
+            Some(PeerMemory::Process(address)) => {
+                let pid = self.reachable?;
+                // SAFETY: the contract of this function.
+                Some(unsafe { process_memory::copy(pid, direction, local, address) })
+            }
+        }
+    }
+}
+
+/// A use of memory of a peer, which ends as this drops.
+struct Use<'a>(&'a UseWord);
+
+impl<'a> Use<'a> {
+    fn begin(word: &'a UseWord, fence: AsymmetricFence) -> Self {
+        word.begin(fence);
+        Self(word)
+    }
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}

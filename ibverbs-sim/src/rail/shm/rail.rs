@@ -1,0 +1,369 @@
+#![allow(unsafe_code, reason = "the contract of the trait is passed on to those who copy")]
+//! The rail itself: its peers, its registrations, and the thread that polls.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    ptr::NonNull,
+    sync::Arc,
+};
+
+use rustix::event::epoll;
+use talpf_primitives::{AtomicBool, Ordering, TryLock};
+
+use super::{
+    fence::AsymmetricFence,
+    handshake::Greeted,
+    keys::PeerMemory,
+    local::LocalEnd,
+    peer::Peer,
+    process_memory::Direction,
+    ring::Reader,
+    segment::{MemoryFile, ShmSegment},
+};
+use crate::{
+    Access,
+    rail::{
+        Armed, LossReason, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits,
+        emulation::{Emulation, Operation, OperationKind, Path},
+        frame::{Frame, KeyClaim, MAX_HEAD, Malformed},
+        registrations::{KeyNumber, Registrations},
+    },
+};
+
+/// Most bytes of a message.
+const EAGER_BYTES: usize = 8 << 10;
+/// Words of the longest frame.
+const FRAME_WORDS: usize = MAX_HEAD + EAGER_BYTES / size_of::<u64>();
+/// Most frames of a peer that one poll takes.
+const BATCH: usize = 64;
+/// Polls in vain after which the sockets are asked for peers that have ended.
+const POLLS_BETWEEN_CHECKS: u32 = 1024;
+
+/// Settings of a [`ShmRail`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShmConfig {
+    /// Most bytes of segments at a time. Only what segments have is memory; the rest is addresses.
+    pub segment_bytes: usize,
+    /// Lets the kernel copy to and from memory of peers that is no segment, where it can. Otherwise
+    /// such memory is written and read by messages.
+    pub kernel_copies: bool,
+}
+
+impl Default for ShmConfig {
+    fn default() -> Self {
+        Self { segment_bytes: 16 << 30, kernel_copies: true }
+    }
+}
+
+/// A rail between processes of one machine, through memory that they share.
+pub struct ShmRail {
+    end: LocalEnd,
+    fence: AsymmetricFence,
+    peers: Peers,
+    registrations: Registrations,
+    emulation: Emulation,
+    /// Set once this process has announced that it is about to sleep.
+    is_armed: AtomicBool,
+    /// Readable once a peer has woken this process, or has ended.
+    sleep_on: OwnedFd,
+    /// Held by the thread that polls.
+    inbox: TryLock<Inbox>,
+}
+
+/// Peers by process; `None` for this one.
+struct Peers(Box<[Option<Peer>]>);
+
+struct Inbox {
+    readers: Box<[Reader]>,
+    /// The frame that was read last.
+    frame: Box<[u64]>,
+    polls_in_vain: u32,
+}
+
+impl ShmRail {
+    pub(super) fn new(end: LocalEnd, peers: Vec<(Greeted, UnixStream)>) -> io::Result<Self> {
+        let (own, processes) = (end.handshake.process, end.handshake.processes);
+        let is_fenced = peers.iter().all(|(peer, _)| peer.is_fenced) && end.handshake.is_fenced;
+        let fence = AsymmetricFence::new(is_fenced);
+        let sleep_on = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(&sleep_on, &end.event, data, epoll::EventFlags::IN)?;
+        let mut all: Vec<_> = (0..processes).map(|_| None).collect();
+        for (greeted, socket) in peers {
+            epoll::add(&sleep_on, &socket, data, epoll::EventFlags::IN)?;
+            let process = greeted.process as usize;
+            all[process] = Some(Peer::new(greeted, socket, own, fence));
+        }
+        let readers = (0..processes).map(|_| Reader::default()).collect();
+        let frame = vec![0; FRAME_WORDS].into();
+        Ok(Self {
+            end,
+            fence,
+            peers: Peers(all.into()),
+            registrations: Registrations::new(),
+            emulation: Emulation::new(processes),
+            is_armed: AtomicBool::new(false),
+            sleep_on,
+            inbox: TryLock::new(Inbox { readers, frame, polls_in_vain: 0 }),
+        })
+    }
+
+    /// Allocates memory that peers map, once it is registered.
+    ///
+    /// **Errors**: the machine, or [`ShmConfig::segment_bytes`], has no room for it.
+    pub fn allocate(&self, bytes: usize) -> io::Result<ShmSegment> {
+        ShmSegment::allocate(self.file(), bytes)
+    }
+
+    fn file(&self) -> &Arc<MemoryFile> {
+        &self.end.file
+    }
+
+    /// Returns a peer that is not lost.
+    fn peer(&self, process: u32) -> Result<&Peer, RailError> {
+        let peer = self.peers.0.get(process as usize).and_then(Option::as_ref);
+        let peer = peer.ok_or(RailError::NoSuchPeer { process, processes: self.processes() })?;
+        if peer.is_lost() { Err(RailError::Lost { process }) } else { Ok(peer) }
+    }
+
+    /// Closes a key, so that no use of it begins any more.
+    fn close(&self, key: KeyNumber) {
+        self.file().mapping.key(key.index).close(key);
+    }
+
+    /// Waits until all uses have ended that may have begun before keys were closed.
+    fn wait_for_uses(&self) {
+        self.fence.heavy();
+        for peer in self.peers.0.iter().flatten() {
+            for word in self.file().mapping.uses(peer.process) {
+                word.wait(|| peer.has_ended());
+            }
+        }
+    }
+
+    /// Posts an operation that is carried out by messages.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Rail::write`] and [`Rail::read`].
+    unsafe fn emulate(
+        &self,
+        to: u32,
+        kind: OperationKind,
+        local: NonNull<[u8]>,
+        claim: KeyClaim,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        let operation = Operation::new(kind, local, claim, context);
+        // SAFETY: the contract of this function.
+        unsafe { self.emulation.post(to, operation, &self.peers, &self.registrations) }
+    }
+
+    /// Takes frames of a peer, at most `most`.
+    fn take(
+        &self,
+        peer: &Peer,
+        inbox: &mut Inbox,
+        most: usize,
+        sink: &mut dyn FnMut(RailEvent<'_>),
+    ) -> Result<(), Malformed> {
+        let ring = self.file().mapping.ring(peer.process);
+        let reader = &mut inbox.readers[peer.process as usize];
+        for _ in 0..most {
+            let Some(lengths) = reader.pop(ring, &mut inbox.frame)? else { break };
+            let (head, body) = inbox.frame.split_at(lengths.head);
+            let bytes = bytemuck::cast_slice(body).get(..lengths.body);
+            let bytes = bytes.filter(|bytes: &&[u8]| bytes.len() <= EAGER_BYTES);
+            let frame = Frame::decode(head, bytes.ok_or(Malformed("a frame beyond its ring"))?)?;
+            self.emulation.receive(peer.process, frame, &self.peers, &self.registrations, sink)?;
+        }
+        peer.mistake().map_or(Ok(()), Err)
+    }
+
+    fn lose(&self, peer: &Peer, reason: LossReason, sink: &mut dyn FnMut(RailEvent<'_>)) {
+        if peer.lose() {
+            // The socket of a peer that has ended stays readable.
+            let _ = epoll::delete(&self.sleep_on, &peer.socket);
+            self.emulation.lose(peer.process, reason, sink);
+        }
+    }
+
+    fn has_next(&self, inbox: &Inbox, peer: &Peer) -> bool {
+        let ring = self.file().mapping.ring(peer.process);
+        let next = inbox.readers[peer.process as usize].has_next(ring);
+        next.unwrap_or(true) || peer.mistake().is_some() || self.emulation.has_unsent(peer.process)
+    }
+}
+
+#[cfg(test)]
+impl ShmRail {
+    /// Returns the ring that a peer writes.
+    #[allow(dead_code, reason = "not for loom")]
+    pub(super) fn ring_from(&self, process: u32) -> &super::layout::Ring {
+        self.file().mapping.ring(process)
+    }
+
+    /// Returns the ring that a peer reads.
+    #[allow(dead_code, reason = "not for loom")]
+    pub(super) fn ring_to(&self, process: u32) -> &super::layout::Ring {
+        self.peers.0[process as usize].as_ref().unwrap().ring()
+    }
+}
+
+impl Path for Peers {
+    const PIECE: usize = EAGER_BYTES;
+
+    fn push(&self, to: u32, frame: &Frame<'_>) -> bool {
+        let peer = self.0[to as usize].as_ref();
+        peer.is_some_and(|peer| peer.push(frame).unwrap_or(false))
+    }
+}
+
+impl Rail for ShmRail {
+    fn process(&self) -> u32 {
+        self.end.handshake.process
+    }
+
+    fn processes(&self) -> u32 {
+        self.end.handshake.processes
+    }
+
+    fn limits(&self) -> RailLimits {
+        let is_reachable = |peer: &Peer| peer.is_reachable();
+        RailLimits {
+            eager_bytes: EAGER_BYTES,
+            notice_bytes: 4,
+            needs_peer_processor: !self.peers.0.iter().flatten().all(is_reachable),
+            is_mapped: true,
+        }
+    }
+
+    unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError> {
+        // SAFETY: the contract of this function.
+        let key = unsafe { self.registrations.insert(memory, access)? };
+        let mapping = &self.file().mapping;
+        let address = memory.cast::<u8>().as_ptr().expose_provenance() as u64;
+        let location =
+            mapping.offset_of(memory).map_or(PeerMemory::Process(address), PeerMemory::File);
+        mapping.key(key.index).open(key, location, memory.len(), access);
+        Ok(RailKey::from_number(key.number()))
+    }
+
+    fn deregister(&self, key: &RailKey) -> Result<(), RailError> {
+        let key = KeyNumber::from_claim(key.number());
+        if !self.registrations.contains(key) {
+            return Err(RailError::NotRegistered);
+        }
+        self.close(key);
+        self.wait_for_uses();
+        self.registrations.remove(key)
+    }
+
+    fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
+        let peer = self.peer(to)?;
+        if bytes.len() > EAGER_BYTES {
+            return Err(RailError::TooLong { length: bytes.len(), limit: EAGER_BYTES });
+        }
+        match peer.push(&Frame::Message(bytes))? {
+            true => Ok(()),
+            false => Err(RailError::NoRoom { process: to }),
+        }
+    }
+
+    unsafe fn write(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        notice: Option<u32>,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        let peer = self.peer(to)?;
+        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
+        let status = match notice {
+            // SAFETY: the contract of this function.
+            Some(notice) => unsafe { peer.write_with_notice(local, claim, notice)? },
+            // SAFETY: as above.
+            None => unsafe { peer.copy(Direction::ToPeer, local, claim) },
+        };
+        match status {
+            Some(status) => Ok(Posted::Ended(status)),
+            // SAFETY: as above.
+            None => unsafe {
+                self.emulate(to, OperationKind::Write { notice }, local, claim, context)
+            },
+        }
+    }
+
+    unsafe fn read(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        let peer = self.peer(to)?;
+        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
+        // SAFETY: the contract of this function.
+        match unsafe { peer.copy(Direction::FromPeer, local, claim) } {
+            Some(status) => Ok(Posted::Ended(status)),
+            // SAFETY: as above.
+            None => unsafe { self.emulate(to, OperationKind::Read, local, claim, context) },
+        }
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {
+        let Some(mut inbox) = self.inbox.try_lock() else { return 0 };
+        let inbox = &mut *inbox;
+        let was_armed = self.is_armed.load(Ordering::Relaxed);
+        if was_armed {
+            self.is_armed.store(false, Ordering::Relaxed);
+            self.file().mapping.sleep_word().retract();
+            // The event is not blocking, and empty if nobody has woken this process.
+            let _ = rustix::io::read(&self.end.event, &mut [0; size_of::<u64>()]);
+        }
+        let mut events = 0;
+        let mut counting = |event: RailEvent<'_>| {
+            events += 1;
+            sink(event);
+        };
+        let checks_ends = was_armed || inbox.polls_in_vain >= POLLS_BETWEEN_CHECKS;
+        for peer in self.peers.0.iter().flatten().filter(|peer| !peer.is_lost()) {
+            // Asked first: a peer that has ended sends nothing after what is there now.
+            let has_ended = checks_ends && peer.has_ended();
+            let most = if has_ended { usize::MAX } else { BATCH };
+            match self.take(peer, inbox, most, &mut counting) {
+                Err(Malformed(what)) => self.lose(peer, LossReason::Malformed(what), &mut counting),
+                Ok(()) if has_ended => self.lose(peer, LossReason::Ended, &mut counting),
+                Ok(()) => self.emulation.resume(peer.process, &self.peers, &self.registrations),
+            }
+        }
+        let is_in_vain = events == 0 && !checks_ends;
+        inbox.polls_in_vain = if is_in_vain { inbox.polls_in_vain + 1 } else { 0 };
+        events
+    }
+
+    fn arm(&self) -> Armed<'_> {
+        let Some(inbox) = self.inbox.try_lock() else { return Armed::Ready };
+        self.is_armed.store(true, Ordering::Relaxed);
+        self.file().mapping.sleep_word().announce(self.fence);
+        let mut peers = self.peers.0.iter().flatten().filter(|peer| !peer.is_lost());
+        if peers.any(|peer| self.has_next(&inbox, peer)) {
+            return Armed::Ready;
+        }
+        Armed::Descriptor(self.sleep_on.as_fd())
+    }
+}
+
+impl Drop for ShmRail {
+    fn drop(&mut self) {
+        // Nobody may use the memory of registrations that were forgotten.
+        self.registrations.for_each(|key| self.close(key));
+        self.wait_for_uses();
+    }
+}

@@ -1,0 +1,129 @@
+//! Words in shared memory by which processes wait for each other: uses of memory, and sleep.
+//!
+//! Both are the same protocol. One side announces itself and then checks what the other has
+//! published; the other publishes, and then checks for an announcement; a fence lies between on both
+//! sides, which costs the frequent side nothing (see `fence`).
+//!
+//! | | announces | publishes |
+//! |---|---|---|
+//! | use | the peer, in its use word, before it checks a key: often | the owner, which closes the key: rarely |
+//! | sleep | the reader, which is about to sleep: rarely | the writer, a frame: often |
+//!
+//! The race that this prevents: the owner closes a key, finds no use, and gives the memory back, while
+//! the peer has found the key open before its use became visible. Of two fences, one comes first. If
+//! that of the peer does, the owner's load after its own fence sees the use, and waits for its end; else
+//! the peer's load after its fence sees the key closed. Sleep is the same, with frame and sleeper.
+
+use talpf_primitives::{AtomicU64, Ordering};
+
+use super::fence::AsymmetricFence;
+
+/// Word that is odd while a peer may use memory of the owner. The holder of one lock changes it.
+#[repr(C, align(64))]
+pub(super) struct UseWord(AtomicU64);
+
+impl UseWord {
+    /// Begins a use, before the key is checked.
+    #[inline]
+    pub(super) fn begin(&self, fence: AsymmetricFence) {
+        // Released: an owner that waits for the use before may see this number first.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1) | 1, Ordering::Release);
+        fence.light();
+    }
+
+    /// Ends the use.
+    #[inline]
+    pub(super) fn end(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1) & !1, Ordering::Release);
+    }
+
+    /// Waits until a use that may have begun before the key was closed has ended, or `is_over` says
+    /// that it never will. The caller has passed a heavy fence since.
+    pub(super) fn wait(&self, mut is_over: impl FnMut() -> bool) {
+        let seen = self.0.load(Ordering::Acquire);
+        while seen % 2 == 1 && self.0.load(Ordering::Acquire) == seen && !is_over() {
+            talpf_primitives::yield_now();
+        }
+    }
+}
+
+/// Word that is not 0 while the process sleeps, or is about to.
+#[repr(C, align(64))]
+pub(super) struct SleepWord(AtomicU64);
+
+impl SleepWord {
+    /// Announces sleep. The caller checks for events once more before it sleeps.
+    pub(super) fn announce(&self, fence: AsymmetricFence) {
+        self.0.store(1, Ordering::Relaxed);
+        fence.heavy();
+    }
+
+    /// Takes the announcement back.
+    pub(super) fn retract(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if the caller, which has published an event, is the one to wake the process.
+    #[inline]
+    pub(super) fn must_wake(&self, fence: AsymmetricFence) -> bool {
+        fence.light();
+        self.0.load(Ordering::Relaxed) != 0 && self.0.swap(0, Ordering::AcqRel) != 0
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use loom::{cell::UnsafeCell, model, sync::Arc, thread};
+    use talpf_primitives::AtomicBool;
+
+    use super::*;
+
+    const FENCE: AsymmetricFence = AsymmetricFence::new(false);
+
+    #[test]
+    fn loom_memory_is_the_owners_once_no_use_of_it_is_under_way() {
+        model(|| {
+            let word = Arc::new(UseWord(AtomicU64::new(0)));
+            let memory = Arc::new(UnsafeCell::new(0));
+            let is_open = Arc::new(AtomicBool::new(true));
+            let peer = {
+                let (word, memory) = (Arc::clone(&word), Arc::clone(&memory));
+                let is_open = Arc::clone(&is_open);
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        word.begin(FENCE);
+                        if is_open.load(Ordering::Acquire) {
+                            // loom reports a use at the same time.
+                            memory.with_mut(|_| ());
+                        }
+                        word.end();
+                    }
+                })
+            };
+            is_open.store(false, Ordering::Release);
+            FENCE.heavy();
+            word.wait(|| false);
+            memory.with_mut(|_| ());
+            peer.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_no_frame_is_slept_through() {
+        model(|| {
+            let word = Arc::new(SleepWord(AtomicU64::new(0)));
+            let frame = Arc::new(AtomicBool::new(false));
+            let writer = {
+                let (word, frame) = (Arc::clone(&word), Arc::clone(&frame));
+                thread::spawn(move || {
+                    frame.store(true, Ordering::Release);
+                    word.must_wake(FENCE)
+                })
+            };
+            word.announce(FENCE);
+            let sleeps = !frame.load(Ordering::Acquire);
+            let wakes = writer.join().unwrap();
+            assert!(!sleeps || wakes);
+        });
+    }
+}

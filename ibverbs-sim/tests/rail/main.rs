@@ -1,0 +1,11 @@
+//! Tests of rails: one suite for all of them, and what only one of them has.
+
+mod conformance;
+#[path = "../wire/counting_allocator.rs"]
+mod counting_allocator;
+mod ends;
+mod example;
+mod packets;
+mod processes;
+mod shm;
+mod sleep;

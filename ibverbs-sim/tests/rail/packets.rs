@@ -1,0 +1,44 @@
+//! The rail of packets, over sockets.
+
+use std::sync::Arc;
+
+use ibverbs_sim::{LossReason, Packets, Rail, RailEvent, SocketWire, Wire};
+
+use super::{conformance, ends::Ends};
+
+fn wires() -> [Arc<SocketWire>; 2] {
+    let wires: Vec<_> = SocketWire::mesh(2).unwrap().into_iter().map(Arc::new).collect();
+    wires.try_into().unwrap_or_else(|_| panic!("two wires"))
+}
+
+fn pair() -> Ends {
+    Ends::new(wires().map(|wire| Arc::new(Packets::new(wire)) as Arc<dyn Rail>))
+}
+
+#[test]
+fn packets_keep_the_rules_of_rails() {
+    conformance::all(&mut pair());
+}
+
+#[test]
+fn the_end_of_a_wire_is_the_loss_of_its_process() {
+    conformance::the_loss_of_a_peer_ends_what_is_under_way(&mut pair());
+}
+
+#[test]
+fn a_malformed_packet_loses_its_sender() {
+    for packet in [&b""[..], b"short", &[0; 8], &[0xff; 64], &[1, 1, 0, 0, 9, 0, 0, 0]] {
+        let [a, b] = wires();
+        let a = Packets::new(a);
+        b.send(0, packet.to_vec());
+        let mut lost = Vec::new();
+        while lost.is_empty() {
+            b.poll(&mut |_, _| {});
+            a.poll(&mut |event| match event {
+                RailEvent::Lost { process, reason } => lost.push((process, reason)),
+                other => panic!("{other:?}"),
+            });
+        }
+        assert!(matches!(lost[..], [(1, LossReason::Malformed(_))]), "{lost:?}");
+    }
+}
