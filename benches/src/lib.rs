@@ -11,6 +11,7 @@ mod contest;
 mod core_to_core;
 mod error;
 pub mod growth;
+pub mod links;
 pub mod measure;
 pub mod memory;
 pub mod metg;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, apps, growth, memory, micro, soak, two_sided};
+use talpf_benches::{Error, Report, apps, growth, links, memory, micro, soak, two_sided};
 
 /// Measures the cost of tasks, puts and syncs.
 #[derive(Parser)]
@@ -72,6 +72,22 @@ enum Bench {
     GrowthCounted {
         /// Measure only rows whose names begin with ONLY.
         only: String,
+    },
+    /// Rails between two processes of this machine: time of a write, and rate of short ones.
+    Links {
+        /// Run few and short rounds.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Process that `links` starts.
+    #[command(hide = true)]
+    LinksPeer {
+        /// Rail that is measured.
+        kind: links::Kind,
+        /// Core of the other process.
+        core: usize,
+        /// Folder of the run.
+        run: PathBuf,
     },
     /// Messages between ranks: latency, bandwidth, message rate, matching, collectives.
     TwoSided {
@@ -177,6 +193,11 @@ fn measure(bench: Bench) -> Result<Report, Error> {
         Bench::Growth { only, quick } => growth::run(&growth::Options { only, quick }),
         Bench::GrowthCounted { only } => {
             growth::measure_counted(&only)?;
+            Ok(Report::new(""))
+        }
+        Bench::Links { quick } => links::run(&links::Options { quick }),
+        Bench::LinksPeer { kind, core, run } => {
+            links::run_peer(&run, kind, core)?;
             Ok(Report::new(""))
         }
         Bench::TwoSided { without_peers, quick } => {

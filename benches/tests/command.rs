@@ -64,6 +64,24 @@ fn metg_measures_what_is_asked_for() {
 }
 
 #[test]
+fn links_measures_every_rail() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("links.json");
+    let output = bench(&["links", "--quick", "--json", json.to_str().expect("a name")]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = figures(&json);
+    for contender in ["bare", "shm", "packets"] {
+        for size in ["8", "64_kib", "1_mib"] {
+            let name = format!("links.{contender}_{size}_ns");
+            assert!(figures[&name]["median"].is_f64(), "{name}");
+        }
+    }
+    for rate in ["links.shm_8_rate", "links.packets_8_rate"] {
+        assert!(figures[rate]["median"].as_f64().is_some_and(|rate| rate > 0.0), "{rate}");
+    }
+}
+
+#[test]
 fn two_sided_measures_all_figures_without_peers() {
     let folder = tempfile::tempdir().expect("a folder");
     let json = folder.path().join("two_sided.json");

@@ -1,0 +1,179 @@
+//! Speed of the bare rails between two processes of this machine.
+//!
+//! Two processes on two cores, each with memory that the other may write. A ping-pong of writes with
+//! notices gives the time of one way, for short and long writes; a stream of 8-byte writes with
+//! notices gives their rate. In the same rounds, the peer is the least that any of it can cost: two
+//! threads on two cores that pass a flag on a cache line, and copy before that.
+
+mod bare;
+mod end;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use crate::conditions::machine;
+use crate::core_to_core;
+use crate::error::Error;
+use crate::measure::{REPETITIONS, Report};
+use crate::print_line::print_line;
+use end::{End, SIZES};
+
+/// Options of the benchmark.
+#[derive(Debug)]
+pub struct Options {
+    /// Runs few and short rounds.
+    pub quick: bool,
+}
+
+/// Rails that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Shared memory.
+    Shm,
+    /// Packets over sockets.
+    Packets,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Shm, Self::Packets];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Shm => "shm",
+            Self::Packets => "packets",
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| format!("no rail is called `{name}`"))
+    }
+}
+
+/// Measures the rails.
+///
+/// **Errors**: a process, or what it shares, cannot be made.
+pub fn run(options: &Options) -> Result<Report, Error> {
+    let core = sched_getcpu();
+    print_line(format_args!("links: {}; one process on core {core}, one on the others", machine()));
+    let (rounds, repetitions) = if options.quick { (50, 2) } else { (2_000, REPETITIONS) };
+    let mut links = Vec::new();
+    for kind in Kind::ALL {
+        links.push((kind, Link::start(kind, core)?));
+    }
+    let mut figures: Vec<(String, &'static str, Vec<f64>)> = Vec::new();
+    let mut add = |name: String, unit, value| match figures.iter_mut().find(|it| it.0 == name) {
+        Some((.., values)) => values.push(value),
+        None => figures.push((name, unit, vec![value])),
+    };
+    // The first repetition warms up.
+    for repetition in 0..=repetitions {
+        let mut add = |name: String, unit, value| {
+            if repetition > 0 {
+                add(name, unit, value);
+            }
+        };
+        add("links.bare_8_ns".into(), "ns", core_to_core::sample());
+        for (size, name) in SIZES.into_iter().zip(["8", "64_kib", "1_mib"]) {
+            let times = (rounds * 8 / size.max(8)).max(rounds / 50).max(1);
+            if size > 8 {
+                add(format!("links.bare_{name}_ns"), "ns", bare::one_way_ns(size, times)?);
+            }
+            for (kind, link) in &mut links {
+                let ns = link.sample(|here| here.one_way_ns(size, times))?;
+                add(format!("links.{}_{name}_ns", kind.name()), "ns", ns);
+            }
+        }
+        for (kind, link) in &mut links {
+            let rate = link.sample(|here| here.stream_m_s(rounds * 50))?;
+            add(format!("links.{}_8_rate", kind.name()), "M/s", rate);
+        }
+    }
+    let mut report = Report::new("");
+    for (name, unit, samples) in figures {
+        report.add(&name, unit, samples);
+    }
+    Ok(report)
+}
+
+/// Runs the other end of a link, which [`run`] has started, until this one ends.
+///
+/// **Errors**: those of [`run`].
+pub fn run_peer(run: &Path, kind: Kind, other_core: usize) -> Result<(), Error> {
+    if let Ok(mut cores) = sched_getaffinity(None) {
+        cores.unset(other_core);
+        // Without another core, both share this one.
+        let _ = sched_setaffinity(None, &cores);
+    }
+    let mut here = End::join(run, kind, 1)?;
+    // A byte for each sample; between them this process must not disturb others.
+    while std::io::stdin().read_exact(&mut [0]).is_ok() {
+        here.serve();
+    }
+    Ok(())
+}
+
+/// Runs `action` on one core.
+fn on_core<T>(core: usize, action: impl FnOnce() -> T) -> T {
+    let all = sched_getaffinity(None);
+    let mut one = CpuSet::new();
+    one.set(core);
+    // A thread that moves measures worse, and nothing wrong.
+    let _ = sched_setaffinity(None, &one);
+    let result = action();
+    let _ = all.and_then(|all| sched_setaffinity(None, &all));
+    result
+}
+
+/// An end of a link in this process, and the process of the other one.
+struct Link {
+    here: End,
+    process: Child,
+    /// Core of this process while it measures.
+    core: usize,
+    _folder: tempfile::TempDir,
+}
+
+impl Link {
+    fn start(kind: Kind, core: usize) -> Result<Self, Error> {
+        let refused = |reason| Error::System { doing: "starting a peer", reason };
+        let folder = tempfile::tempdir().map_err(refused)?;
+        let program = std::env::current_exe().map_err(refused)?;
+        let process = Command::new(program)
+            .args(["links-peer", kind.name(), &core.to_string()])
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .spawn()
+            .map_err(refused)?;
+        let here = End::join(folder.path(), kind, 0)?;
+        Ok(Self { here, process, core, _folder: folder })
+    }
+
+    /// Measures while the peer serves.
+    fn sample(&mut self, measure: impl FnOnce(&mut End) -> f64) -> Result<f64, Error> {
+        let go = self.process.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(&[0]));
+        go.map_err(|reason| Error::System { doing: "asking a peer", reason })?;
+        let here = &mut self.here;
+        Ok(on_core(self.core, || {
+            let value = measure(here);
+            here.stop();
+            value
+        }))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The peer ends with its input. If it has ended otherwise it has said why.
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
