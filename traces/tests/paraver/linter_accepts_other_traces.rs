@@ -50,6 +50,11 @@ fn numbers_at_their_limits() {
 }
 
 #[test]
+fn event_without_a_cpu() {
+    changed(File::Prv, "2:1:1:1:1:10:", "2:0:1:1:1:10:").assert_clean();
+}
+
+#[test]
 fn label_files_with_everything_that_is_allowed() {
     let mut trace = changed(
         File::Pcf,

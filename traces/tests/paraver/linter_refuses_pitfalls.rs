@@ -104,7 +104,8 @@ const PITFALLS: &[Pitfall] = &[
     pitfall(Prv, EVENT, "2:3:1:1:1:10:10:7:11:1", Rule::CpuOfOtherNode, 6, "cpu 3; node 1 of the task has 1 to 2"),
     pitfall(Prv, "2(1:1,1:2)", "2(1:2,1:2)", Rule::CpuOfOtherNode, 4, "cpu 1; node 2"),
     pitfall(Prv, "2(2,2)", "0", Rule::CpuWithoutNodes, 4, "cpu 1; without nodes it must be 0"),
-    pitfall(Prv, EVENT, "2:0:1:1:1:10:10:7:11:1", Rule::NoCpu, 6, "cpu 0"),
+    pitfall(Prv, STATE, "1:0:1:1:1:0:40:1\n", Rule::NoCpu, 4, "cpu 0"),
+    pitfall(Prv, MESSAGE, "3:1:1:1:1:20:25:0:1:2:1:60:50:4096:1", Rule::NoCpu, 7, "cpu 0"),
 
     // Times.
     pitfall(Prv, "0100_ns", "0050_ns", Rule::TimeAfterEnd, 5, "time 100 is beyond the duration, 50"),

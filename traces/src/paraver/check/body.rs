@@ -92,7 +92,7 @@ impl Body<'_> {
         }
         log.report.counts.records += 1;
         log.report.counts.states += 1;
-        let thread = self.locate(&fields[1..5], line, log);
+        let thread = self.locate(&fields[1..5], true, line, log);
         let begin = self.time(fields[5], line, log);
         let end = self.time(fields[6], line, log);
         self.check_order(begin, line, log);
@@ -116,7 +116,8 @@ impl Body<'_> {
         }
         log.report.counts.records += 1;
         log.report.counts.events += 1;
-        self.locate(&fields[1..5], line, log);
+        // An event on the row of a task that does not run there has no cpu.
+        self.locate(&fields[1..5], false, line, log);
         let time = self.time(fields[5], line, log);
         self.check_order(time, line, log);
         for pair in fields[6..].chunks_exact(2) {
@@ -154,8 +155,8 @@ impl Body<'_> {
         }
         log.report.counts.records += 1;
         log.report.counts.communications += 1;
-        self.locate(&fields[1..5], line, log);
-        self.locate(&fields[7..11], line, log);
+        self.locate(&fields[1..5], true, line, log);
+        self.locate(&fields[7..11], true, line, log);
         let times = [5, 6, 11, 12].map(|field| self.time(fields[field], line, log));
         self.check_order(times[0], line, log);
         if let [Some(logical_send), Some(send), Some(logical_receive), Some(receive)] = times {
@@ -235,8 +236,14 @@ impl Body<'_> {
         }
     }
 
-    fn locate(&mut self, location: &[i128], line: u64, log: &mut Log<'_>) -> Option<usize> {
-        let thread = self.header.objects.locate(location, line, log)?;
+    fn locate(
+        &mut self,
+        location: &[i128],
+        needs_cpu: bool,
+        line: u64,
+        log: &mut Log<'_>,
+    ) -> Option<usize> {
+        let thread = self.header.objects.locate(location, needs_cpu, line, log)?;
         self.used[thread] = true;
         Some(thread)
     }

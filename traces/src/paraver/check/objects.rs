@@ -77,8 +77,15 @@ impl Objects {
     }
 
     /// Checks the location `cpu:application:task:thread`, and reports objects that do not exist.
-    /// Returns the index of the thread among all threads.
-    pub(super) fn locate(&self, location: &[i128], line: u64, log: &mut Log<'_>) -> Option<usize> {
+    /// Returns the index of the thread among all threads. Only a record that `needs_cpu` may not
+    /// have cpu 0 where there are nodes.
+    pub(super) fn locate(
+        &self,
+        location: &[i128],
+        needs_cpu: bool,
+        line: u64,
+        log: &mut Log<'_>,
+    ) -> Option<usize> {
         let &[cpu, application, task, thread] = location else {
             return None;
         };
@@ -101,11 +108,11 @@ impl Objects {
             log.add(Rule::ThreadOutOfRange, line, text);
             return None;
         }
-        self.check_cpu(cpu, shape, line, log);
+        self.check_cpu((cpu, needs_cpu), shape, line, log);
         usize::try_from(i128::from(shape.first_thread) + thread - 1).ok()
     }
 
-    fn check_cpu(&self, cpu: i128, task: &Task, line: u64, log: &mut Log<'_>) {
+    fn check_cpu(&self, (cpu, needs_cpu): (i128, bool), task: &Task, line: u64, log: &mut Log<'_>) {
         let cpus = self.cpus();
         if self.last_cpus.is_empty() {
             if cpu != 0 {
@@ -113,7 +120,9 @@ impl Objects {
                 log.add(Rule::CpuWithoutNodes, line, text);
             }
         } else if cpu == 0 {
-            log.add(Rule::NoCpu, line, "cpu 0 although the header declares nodes");
+            if needs_cpu {
+                log.add(Rule::NoCpu, line, "cpu 0 although the header declares nodes");
+            }
         } else if !(1..=i128::from(cpus)).contains(&cpu) {
             log.add(Rule::CpuOutOfRange, line, format_args!("cpu {cpu}; there are {cpus}"));
         } else if let Some((first, last)) = self.cpus_of(task.node)

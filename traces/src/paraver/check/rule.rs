@@ -97,7 +97,7 @@ rules! {
     Error CpuOfOtherNode,
     /// A cpu where the header declares no nodes: the record is refused.
     Error CpuWithoutNodes,
-    /// Cpu 0 although nodes are declared: missing from views by cpu.
+    /// A state or a message on cpu 0 although nodes are declared: missing from views by cpu.
     Warning NoCpu,
     /// Threads without a record: empty rows.
     Note UnusedThread,

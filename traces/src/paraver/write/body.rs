@@ -8,7 +8,7 @@ use std::slice;
 use super::communications::{Communication, Communications};
 use super::intervals::{Interval, intervals};
 use super::one_line;
-use super::points::{Point, Points};
+use super::points::Points;
 use super::timeline::{Layout, Timeline};
 use crate::paraver::EXACT_LIMIT;
 
@@ -30,7 +30,7 @@ pub(super) fn write(
         writeln!(out, "# {}", one_line(comment))?;
     }
 
-    let mut points = Points::new(layout, label_count);
+    let mut points = Points::new(timeline, label_count);
     let mut lines = Lines {
         out,
         intervals: intervals.iter().peekable(),
@@ -44,11 +44,11 @@ pub(super) fn write(
             unfinished += points.close_all();
         }
         lines.write_before(now)?;
-        lines.write_points(now, points.take_moment())?;
+        lines.write_points(now, &mut points)?;
     }
     unfinished += points.close_all();
     lines.write_before(layout.end_ns)?;
-    lines.write_points(layout.end_ns, points.take_moment())?;
+    lines.write_points(layout.end_ns, &mut points)?;
     lines.write_before(u64::MAX)?;
 
     let notes = [
@@ -92,6 +92,7 @@ impl<W: Write> Lines<'_, W> {
             let until = message.unwrap_or(now);
             while let Some(interval) = self.intervals.next_if(|next| next.begin_ns <= until) {
                 let Interval { begin_ns, end_ns, thread, state } = interval;
+                let thread = thread.on_cpu();
                 writeln!(self.out, "1:{thread}:{begin_ns}:{end_ns}:{}", state.number())?;
             }
             match message.and_then(|_| self.communications.next()) {
@@ -106,10 +107,10 @@ impl<W: Write> Lines<'_, W> {
         writeln!(
             self.out,
             "3:{}:{}:{}:{}:{}:{}:{}:{}",
-            message.sender,
+            message.sender.on_cpu(),
             message.logical_send_ns,
             message.physical_send_ns,
-            message.receiver,
+            message.receiver.on_cpu(),
             message.logical_receive_ns,
             message.physical_receive_ns,
             message.bytes.min(EXACT_LIMIT),
@@ -117,18 +118,18 @@ impl<W: Write> Lines<'_, W> {
         )
     }
 
-    /// Writes the events of one moment, a line for each thread, and clears `points`.
-    fn write_points(&mut self, now: u64, points: &mut Vec<Point>) -> io::Result<()> {
-        for of_thread in points.chunk_by(|a, b| a.thread == b.thread) {
+    /// Writes the events of the moment `now`, a line for each thread, and begins the next moment.
+    fn write_points(&mut self, now: u64, points: &mut Points) -> io::Result<()> {
+        for (location, of_thread) in points.moment() {
             for line in of_thread.chunks(PAIRS_PER_LINE) {
-                write!(self.out, "2:{}:{now}", line[0].thread)?;
+                write!(self.out, "2:{location}:{now}")?;
                 for point in line {
                     write!(self.out, ":{}:{}", point.kind.number(), point.value)?;
                 }
                 writeln!(self.out)?;
             }
         }
-        points.clear();
+        points.clear_moment();
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! An interval is pushed when it begins, and its end is filled in when the next one of that thread
 //! begins, so the list is in order of begin.
 
+use super::owners::Owners;
 use super::slices::Slices;
 use super::timeline::{Layout, Thread, Timeline};
 use crate::{Event, State};
@@ -21,36 +22,24 @@ pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
     let layout = timeline.layout();
     let mut chart = Chart::new(layout);
     let mut slices = Slices::new(layout.workers);
-    let mut owners = first_owners(timeline);
+    let mut owners = Owners::new(timeline);
     let mut outside = vec![State::Idle; layout.workers as usize];
     for entry in timeline.entries() {
         let (worker, now) = (entry.worker, entry.time_ns());
-        let (owner, outside) = (&mut owners[worker as usize], &mut outside[worker as usize]);
+        let outside = &mut outside[worker as usize];
         slices.apply(worker, &entry.record.event);
+        if let Some(left) = owners.apply(worker, &entry.record.event) {
+            chart.set(left, State::Idle, now);
+        }
         match entry.record.event {
-            Event::TaskBegin { rank, .. } if rank != *owner => {
-                chart.set(entry.thread(*owner), State::Idle, now);
-                *owner = rank;
-            }
             Event::WorkerState { state } => *outside = state,
             Event::RecordingStopped => *outside = State::NotRecorded,
             _ => {}
         }
         let state = if slices.is_open(worker) { State::Running } else { *outside };
-        chart.set(entry.thread(*owner), state, now);
+        chart.set(owners.thread(worker), state, now);
     }
     chart.finish()
-}
-
-/// Returns the rank of each worker's first slice.
-fn first_owners(timeline: &Timeline<'_>) -> Vec<u32> {
-    let mut owners = vec![None; timeline.layout().workers as usize];
-    for entry in timeline.entries() {
-        if let Event::TaskBegin { rank, .. } = entry.record.event {
-            owners[entry.worker as usize].get_or_insert(rank);
-        }
-    }
-    owners.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 /// Intervals so far, with the index of the open one of each thread.

@@ -7,7 +7,8 @@
 //! another rank's. In between it also shows what the worker does outside
 //! bodies; the other ranks' threads of this worker are idle meanwhile. Before
 //! its first slice a worker belongs to the rank of that slice, or to rank 0 if
-//! there is none.
+//! there is none. An event on a row that does not show its worker has cpu 0, as
+//! Paraver takes the row of the latest event of a cpu for the one that runs there.
 //!
 //! The records of all workers are put into one order by time (`timeline`).
 //! Passes over it give the states (`intervals`) and communication lines
@@ -19,6 +20,7 @@ mod body;
 mod communications;
 mod intervals;
 mod labels;
+mod owners;
 mod points;
 mod slices;
 mod timeline;

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
+use super::owners::Owners;
 use super::slices::Slices;
-use super::timeline::{Entry, Layout, Thread};
+use super::timeline::{Entry, Layout, Location, Thread, Timeline};
 use crate::paraver::{EXACT_LIMIT, EventKind};
 use crate::{Event, LabelId, SyncMode, ValueKind};
 
@@ -34,6 +35,7 @@ pub(super) struct Points {
     layout: Layout,
     label_count: usize,
     pub(super) slices: Slices,
+    owners: Owners,
     /// Thread where each open sync began.
     sync_threads: HashMap<SyncKey, Thread>,
     /// Open syncs of each thread, the latest last.
@@ -42,12 +44,14 @@ pub(super) struct Points {
 }
 
 impl Points {
-    pub(super) fn new(layout: Layout, label_count: usize) -> Self {
+    pub(super) fn new(timeline: &Timeline<'_>, label_count: usize) -> Self {
+        let layout = timeline.layout();
         let threads = layout.threads().count();
         Self {
             layout,
             label_count,
             slices: Slices::new(layout.workers),
+            owners: Owners::new(timeline),
             sync_threads: HashMap::new(),
             open_syncs: vec![Vec::new(); threads],
             moment: Vec::new(),
@@ -57,6 +61,7 @@ impl Points {
     /// Adds the events of one record to the moment.
     pub(super) fn add(&mut self, entry: Entry<'_>) {
         let event = entry.record.event;
+        self.owners.apply(entry.worker, &event);
         if let Some(ended) = self.slices.apply(entry.worker, &event) {
             self.show_task(entry.thread(ended.rank), 0, 0);
         }
@@ -96,10 +101,20 @@ impl Points {
         open.len() as u64
     }
 
-    /// Returns the events of the moment, those of a thread together and in order.
-    pub(super) fn take_moment(&mut self) -> &mut Vec<Point> {
+    /// Returns the events of the moment by row, each in order, with the location of the row: on no
+    /// cpu unless it shows its worker after the moment.
+    pub(super) fn moment(&mut self) -> impl Iterator<Item = (Location, &[Point])> {
         self.moment.sort_by_key(|point| point.thread);
-        &mut self.moment
+        self.moment.chunk_by(|a, b| a.thread == b.thread).map(|points| {
+            let thread = points[0].thread;
+            let is_shown = self.owners.thread(thread.worker) == thread;
+            (if is_shown { thread.on_cpu() } else { thread.on_no_cpu() }, points)
+        })
+    }
+
+    /// Begins the next moment.
+    pub(super) fn clear_moment(&mut self) {
+        self.moment.clear();
     }
 
     fn begin_sync(&mut self, thread: Thread, sync: OpenSync) {

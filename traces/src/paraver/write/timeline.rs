@@ -25,6 +25,13 @@ pub(super) struct Thread {
     pub(super) worker: u32,
 }
 
+/// Place of a record: a row, and the cpu of its worker, or 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Location {
+    cpu: u32,
+    thread: Thread,
+}
+
 /// Record with the worker that recorded it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'a> {
@@ -65,10 +72,23 @@ impl Layout {
     }
 }
 
+impl Thread {
+    /// Returns the location fields of a record on the worker's cpu.
+    pub(super) fn on_cpu(self) -> Location {
+        Location { cpu: self.worker + 1, thread: self }
+    }
+
+    /// Returns the location fields of a record on no cpu.
+    pub(super) fn on_no_cpu(self) -> Location {
+        Location { cpu: 0, thread: self }
+    }
+}
+
 /// Location fields of a record: cpu, application, task, thread.
-impl fmt::Display for Thread {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:1:{}:{}", self.worker + 1, self.rank + 1, self.worker + 1)
+        let Self { cpu, thread: Thread { rank, worker } } = self;
+        write!(f, "{cpu}:1:{}:{}", rank + 1, worker + 1)
     }
 }
 
