@@ -62,12 +62,11 @@ fn print_cost(what: &str, records: u64, prepare: bool) -> Result<(), std::io::Er
 fn record(stream: &mut Stream, records: u64, recorder: &Recorder) {
     let label = recorder.label("stencil");
     let (worker, waited) = (stream.worker(), WaitNs::between(0, 3));
-    for count in 0..records / 4 {
+    for count in 0..records / 3 {
         let (time_ns, task) = (count * 32, count + 1);
         let rank = count as u32 % RANKS;
         let (own, other) = (black_box(rank), (rank + 1) % RANKS);
         let message = count << 1 | u64::from(worker);
-        stream.record(time_ns + 8, Event::TaskBegin { rank: own, task, label });
         stream.record(
             time_ns + 16,
             Event::Send { rank: own, peer: other, message, bytes: 4096, waited },
@@ -77,6 +76,6 @@ fn record(stream: &mut Stream, records: u64, recorder: &Recorder) {
             time_ns + 24,
             Event::Receive { rank: other, peer: own, message, lane: 0, round: 0 },
         );
-        stream.record(time_ns + 28, Event::TaskEnd { rank: own, task });
+        stream.record(time_ns + 28, Event::task_slice(own, task, label, time_ns + 8, true));
     }
 }

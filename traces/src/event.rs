@@ -10,10 +10,13 @@ use crate::{LabelId, State, SyncMode};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The worker enters the body of a task, for the first time or again after the task was
-    /// suspended.
-    /// Slices of one worker do not nest: an open slice ends here.
-    TaskBegin {
+    /// The worker has been inside the body of a task: from the begin of the body, or from where a
+    /// suspended task went on, to its end or its suspension. Recorded then.
+    ///
+    /// Slices of one worker nest: a slice inside another one interrupts it.
+    TaskSlice {
+        /// `true` for the first slice of the task.
+        starts: bool,
         /// Rank that the task belongs to.
         rank: u32,
         /// Number of the task, at least 1 and below 2^53: Paraver shows 0 as no task, and rounds
@@ -21,19 +24,16 @@ pub enum Event {
         task: u64,
         /// Name of the task.
         label: LabelId,
+        /// Time at which the slice began.
+        began_ns: u64,
     },
-    /// The worker leaves the body of a task, which has ended or was suspended.
-    TaskEnd {
-        /// Rank that the task belongs to.
-        rank: u32,
-        /// Number of the task.
-        task: u64,
-    },
-    /// The state of the worker outside task bodies changes. If recorded inside a body, the state
-    /// takes effect when that slice ends.
-    WorkerState {
-        /// New state of the worker.
+    /// The worker has been in a state, which ends with this record. Nests with slices of tasks;
+    /// outside both a worker is [`Scheduling`](State::Scheduling).
+    StateSlice {
+        /// State of the worker.
         state: State,
+        /// Time at which the state began.
+        began_ns: u64,
     },
     /// A rank begins to wait for the end of a round.
     SyncBegin {
@@ -104,9 +104,8 @@ impl Event {
     /// Returns the ranks in the event.
     pub(crate) fn ranks(&self) -> [Option<u32>; 2] {
         match *self {
-            Self::WorkerState { .. } | Self::RecordingStopped => [None, None],
-            Self::TaskBegin { rank, .. }
-            | Self::TaskEnd { rank, .. }
+            Self::StateSlice { .. } | Self::RecordingStopped => [None, None],
+            Self::TaskSlice { rank, .. }
             | Self::SyncBegin { rank, .. }
             | Self::SyncEnd { rank, .. }
             | Self::Value { rank, .. } => [Some(rank), None],
@@ -115,17 +114,24 @@ impl Event {
             }
         }
     }
-}
 
-impl Event {
-    /// Creates a [`TaskBegin`](Self::TaskBegin) for a caller whose groups are the trace's ranks.
-    pub const fn task_begin(group: u32, task: u64, label: LabelId) -> Self {
-        Self::TaskBegin { rank: group, task, label }
+    /// Creates a [`TaskSlice`](Self::TaskSlice) for a caller whose groups are the trace's ranks.
+    pub const fn task_slice(
+        group: u32,
+        task: u64,
+        label: LabelId,
+        began_ns: u64,
+        starts: bool,
+    ) -> Self {
+        Self::TaskSlice { starts, rank: group, task, label, began_ns }
     }
 
-    /// Creates a [`TaskEnd`](Self::TaskEnd) for a caller whose groups are the trace's ranks.
-    pub const fn task_end(group: u32, task: u64) -> Self {
-        Self::TaskEnd { rank: group, task }
+    /// Returns the time at which a slice began; `None` for an event without length.
+    pub(crate) fn began_ns(&self) -> Option<u64> {
+        match *self {
+            Self::TaskSlice { began_ns, .. } | Self::StateSlice { began_ns, .. } => Some(began_ns),
+            _ => None,
+        }
     }
 }
 

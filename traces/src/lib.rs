@@ -13,8 +13,7 @@
 //! let recorder = Recorder::default();
 //! let label = recorder.label("stencil");
 //! let mut stream = recorder.stream(0); // One for each worker, on its thread.
-//! stream.record(120, Event::TaskBegin { rank: 0, task: 1, label });
-//! stream.record(950, Event::TaskEnd { rank: 0, task: 1 });
+//! stream.record(950, Event::TaskSlice { starts: true, rank: 0, task: 1, label, began_ns: 120 });
 //! drop(stream);
 //!
 //! let info = TraceInfo { ranks: 1, workers: 1, end_ns: 1_000, ..TraceInfo::default() };

@@ -21,10 +21,9 @@ use crate::{LabelId, Stream};
 /// let recorder = Recorder::default();
 /// let label = recorder.label("stencil");
 /// let mut stream = recorder.stream(0);
-/// stream.record(10, Event::TaskBegin { rank: 0, task: 1, label });
-/// stream.record(25, Event::TaskEnd { rank: 0, task: 1 });
+/// stream.record(25, Event::TaskSlice { starts: true, rank: 0, task: 1, label, began_ns: 10 });
 /// drop(stream);
-/// assert_eq!(recorder.record_count(), 2);
+/// assert_eq!(recorder.record_count(), 1);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Recorder {
@@ -50,6 +49,8 @@ pub(crate) struct FlushedRecords {
 pub(crate) struct WorkerRecords {
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) dropped: u64,
+    /// Latest time of the dropped records.
+    pub(crate) last_ns: u64,
 }
 
 impl Recorder {

@@ -27,7 +27,10 @@ pub struct Stream {
     /// Number of records that may still be stored, `room` included.
     remaining: usize,
     dropped: u64,
-    stopped: bool,
+    /// Time of the first record for which there was no room.
+    stopped_ns: Option<u64>,
+    /// Latest time of the records for which there was no room.
+    last_ns: u64,
 }
 
 impl Stream {
@@ -41,7 +44,8 @@ impl Stream {
             prepared: Vec::new(),
             remaining: record_limit,
             dropped: 0,
-            stopped: false,
+            stopped_ns: None,
+            last_ns: 0,
         }
     }
 
@@ -68,8 +72,8 @@ impl Stream {
     /// [prepared](Self::prepare).
     #[inline]
     pub fn record(&mut self, time_ns: u64, event: Event) {
-        if self.room == 0 && !self.next_chunk(time_ns) {
-            return;
+        if self.room == 0 && !self.next_chunk() {
+            return self.stop(time_ns, event);
         }
         self.room -= 1;
         self.chunk.push(Record { time_ns, event });
@@ -87,6 +91,7 @@ impl Stream {
         let records = flushed.workers.entry(self.worker).or_default();
         records.chunks.append(&mut self.full);
         records.dropped += std::mem::take(&mut self.dropped);
+        records.last_ns = records.last_ns.max(self.last_ns);
     }
 
     /// Returns the worker of this stream.
@@ -97,10 +102,9 @@ impl Stream {
     /// Makes room for a record. Returns `false` if the stream has reached its limit.
     #[cold]
     #[inline(never)]
-    fn next_chunk(&mut self, time_ns: u64) -> bool {
+    fn next_chunk(&mut self) -> bool {
         self.remaining -= self.chunk.len();
         if self.remaining == 0 {
-            self.stop(time_ns);
             return false;
         }
         let next = self.prepared.pop().unwrap_or_else(|| Chunk::with_capacity(CHUNK_RECORDS));
@@ -112,14 +116,22 @@ impl Stream {
         true
     }
 
-    /// Counts a dropped record. The first one leaves a mark, one record beyond the limit, so that
-    /// the trace does not extend the worker's last state to the end of the run.
-    fn stop(&mut self, time_ns: u64) {
-        self.dropped += 1;
-        if !self.stopped {
-            self.stopped = true;
+    /// Counts a dropped record. The first one leaves a mark, one record beyond the limit, from
+    /// which on nothing is known. A slice that was open there is kept up to the mark.
+    #[cold]
+    #[inline(never)]
+    fn stop(&mut self, time_ns: u64, event: Event) {
+        self.last_ns = self.last_ns.max(time_ns);
+        let stopped_ns = self.stopped_ns.unwrap_or_else(|| {
             self.full.push(std::mem::take(&mut self.chunk));
             self.full.push(vec![Record { time_ns, event: Event::RecordingStopped }]);
+            time_ns
+        });
+        self.stopped_ns = Some(stopped_ns);
+        if event.began_ns().is_some_and(|began_ns| began_ns < stopped_ns) {
+            self.full.push(vec![Record { time_ns: stopped_ns, event }]);
+        } else {
+            self.dropped += 1;
         }
     }
 }
@@ -135,8 +147,8 @@ impl Drop for Stream {
 mod tests {
     use super::*;
 
-    fn idle() -> Event {
-        Event::WorkerState { state: crate::State::Idle }
+    fn value() -> Event {
+        Event::Value { rank: 0, kind: crate::ValueKind::PollCompletions, value: 1 }
     }
 
     /// Records `count` events into a stream of limit `limit`, flushing after each of the given
@@ -146,7 +158,7 @@ mod tests {
         let recorder = Recorder::new(limit);
         let mut stream = recorder.stream(3);
         for time_ns in 0..count {
-            stream.record(time_ns, idle());
+            stream.record(time_ns, value());
             if flush_at.contains(&time_ns) {
                 stream.flush();
             }
@@ -179,7 +191,7 @@ mod tests {
         stream.prepare(2 * CHUNK_RECORDS + 1);
         assert_eq!(stream.prepared.len(), 3);
         for time_ns in 0..5 * CHUNK_RECORDS as u64 {
-            stream.record(time_ns, idle());
+            stream.record(time_ns, value());
             assert!(stream.chunk.capacity() <= CHUNK_RECORDS);
         }
         stream.flush();

@@ -32,6 +32,7 @@ impl Observer {
                 label: recorder.label(label),
                 start,
                 number: worker as u64,
+                state: None,
             }),
         }
     }
@@ -48,34 +49,48 @@ struct Trace {
     start: Instant,
     /// Number of the last task: threads count in steps of 2^32 from their own number.
     number: u64,
+    /// State outside tasks, with its begin.
+    state: Option<(State, u64)>,
 }
 
 impl ThreadTrace {
     /// Runs `work`, which the trace shows as one task of rank 0.
     pub(crate) fn task(&mut self, work: impl FnOnce()) {
-        if let Some(trace) = &mut self.trace {
-            trace.number += 1 << 32;
-            let (task, label) = (trace.number, trace.label);
-            trace.record(Event::TaskBegin { rank: 0, task, label });
-        }
+        let began_ns = self.trace.as_mut().map(|trace| trace.leave_state(None));
         work();
-        if let Some(trace) = &mut self.trace {
-            let task = trace.number;
-            trace.record(Event::TaskEnd { rank: 0, task });
+        if let (Some(trace), Some(began_ns)) = (&mut self.trace, began_ns) {
+            trace.number += 1 << 32;
+            let event = Event::task_slice(0, trace.number, trace.label, began_ns, true);
+            trace.stream.record(trace.now_ns(), event);
         }
     }
 
-    /// Records the state of the thread until its next task.
+    /// Records the state of the thread until its next task or state.
     pub(crate) fn enter(&mut self, state: State) {
         if let Some(trace) = &mut self.trace {
-            trace.record(Event::WorkerState { state });
+            trace.leave_state(Some(state));
         }
     }
 }
 
 impl Trace {
-    fn record(&mut self, event: Event) {
-        let now_ns = self.start.elapsed().as_nanos() as u64;
-        self.stream.record(now_ns, event);
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Records the state that ends now, if there is one, and begins the next. Returns the time.
+    fn leave_state(&mut self, next: Option<State>) -> u64 {
+        let now_ns = self.now_ns();
+        let next = next.map(|state| (state, now_ns));
+        if let Some((state, began_ns)) = std::mem::replace(&mut self.state, next) {
+            self.stream.record(now_ns, Event::StateSlice { state, began_ns });
+        }
+        now_ns
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        self.leave_state(None);
     }
 }

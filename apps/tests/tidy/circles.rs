@@ -21,7 +21,7 @@ const LARGEST: [(&str, usize); 7] = [
     ("runtime/src/", 15),
     ("talpf/src/", 3),
     ("tampi-shim/src/", 12),
-    ("traces/src/", 7),
+    ("traces/src/", 2),
 ];
 
 /// Names of a module or of an item in it, from the root of the crate.

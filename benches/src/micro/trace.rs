@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use talpf_runtime::{Config, Runtime};
-use talpf_traces::{Event, Recorder};
+use talpf_traces::{Event, LabelId, Recorder};
 
 use super::Result;
 use crate::measure::Report;
@@ -19,7 +19,8 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
         stream.prepare(RECORDS);
         let start = Instant::now();
         for task in 0..RECORDS as u64 {
-            stream.record(clock.now_ns(), Event::TaskEnd { rank: 0, task });
+            let now_ns = clock.now_ns();
+            stream.record(now_ns, Event::task_slice(0, task, LabelId::UNNAMED, now_ns, true));
         }
         start.elapsed().as_nanos() as f64 / RECORDS as f64
     });

@@ -9,6 +9,7 @@ use talpf_primitives::{Ordering, thread_local};
 use talpf_traces::Event;
 
 use super::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
+use super::trace_state::SliceBegin;
 use super::worker::Worker;
 use super::{Runner, Shared};
 use crate::group::GroupInner;
@@ -296,10 +297,10 @@ pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
     with_worker(|worker| worker.trace(event));
 }
 
-/// Notes that this thread enters the body of `task`. Returns the task whose slice of the trace is
-/// interrupted by that.
+/// Notes that this thread is about to enter the body of `task`. Returns the begin of its slice of
+/// the trace.
 #[inline]
-pub(crate) fn trace_begin(task: RecordId) -> Option<RecordId> {
+pub(crate) fn trace_begin(task: RecordId) -> SliceBegin {
     with_worker(|worker| {
         if worker.sampler.has(task) {
             worker.end_sample(task);
@@ -307,20 +308,20 @@ pub(crate) fn trace_begin(task: RecordId) -> Option<RecordId> {
         if worker.times_bodies() {
             worker.begin_body();
         }
-        if worker.is_traced { worker.begin_slice(task) } else { None }
+        if worker.is_traced { worker.begin_slice(task) } else { SliceBegin::default() }
     })
-    .flatten()
+    .unwrap_or_default()
 }
 
-/// Notes that this thread leaves the body of `task`, and goes on with the slice of `outer`.
+/// Notes that this thread leaves the body of `task`, whose slice began at `begin`.
 #[inline]
-pub(crate) fn trace_end(task: RecordId, outer: Option<RecordId>) {
+pub(crate) fn trace_end(task: RecordId, begin: SliceBegin) {
     with_worker(|worker| {
         if worker.times_bodies() {
             worker.end_body();
         }
         if worker.is_traced {
-            worker.end_slice(task, outer);
+            worker.end_slice(task, begin);
         }
     });
 }

@@ -77,10 +77,12 @@ impl Meter {
         self.idle_since_ns.store(now_ns.max(1), Ordering::Relaxed);
     }
 
-    /// Ends an idle time at `now_ns`, the time of the last search in vain.
-    pub(super) fn end_idle(&self, now_ns: u64) {
-        self.idle_ns.add(now_ns.saturating_sub(self.idle_since_ns.load(Ordering::Relaxed)));
+    /// Ends an idle time at `now_ns`. Returns its begin.
+    pub(super) fn end_idle(&self, now_ns: u64) -> u64 {
+        let since_ns = self.idle_since_ns.load(Ordering::Relaxed);
+        self.idle_ns.add(now_ns.saturating_sub(since_ns));
         self.idle_since_ns.store(0, Ordering::Relaxed);
+        since_ns
     }
 
     fn idle_ns(&self, now_ns: u64) -> u64 {

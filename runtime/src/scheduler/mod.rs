@@ -29,6 +29,7 @@ mod steal_delay;
 mod thief;
 mod throttle;
 mod time;
+mod trace_state;
 mod tracer;
 mod watchdog;
 mod worker;

@@ -1,11 +1,12 @@
 //! Recording of a worker's events in a trace.
 #![allow(unsafe_code, reason = "follows the group pointer of the task that runs")]
 
-use talpf_traces::Event;
+use talpf_traces::{Event, LabelId, State};
 
+use super::trace_state::SliceBegin;
 use super::worker::Worker;
 use crate::group::GroupInner;
-use crate::record::{Label, RecordId, Role, record};
+use crate::record::{Label, Phase, RecordId, Role, record};
 
 impl Worker {
     #[inline]
@@ -13,48 +14,92 @@ impl Worker {
         if self.is_traced {
             let now_ns = self.shared.clock.now_ns();
             // Code of the program, which may record another event.
-            let event = event(now_ns);
-            if let Some(stream) = &mut *self.stream.borrow_mut() {
-                stream.record(now_ns, event);
-            }
+            self.record(now_ns, event(now_ns));
         }
     }
 
-    /// Opens the slice of `task`, and closes the open one, which it returns.
-    #[cold]
-    pub(super) fn begin_slice(&self, task: RecordId) -> Option<RecordId> {
-        let outer = self.slice.replace(Some(task));
-        outer.inspect(|&outer| self.trace_slice(outer, false));
-        self.trace_slice(task, true);
-        outer
+    fn record(&self, now_ns: u64, event: Event) {
+        if let Some(stream) = &mut *self.stream.borrow_mut() {
+            stream.record(now_ns, event);
+        }
     }
 
-    /// Closes the slice of `task`, and opens that of `outer` again.
+    /// Begins a slice of `task`, whose body has not been entered yet.
     #[cold]
-    pub(super) fn end_slice(&self, task: RecordId, outer: Option<RecordId>) {
-        self.trace_slice(task, false);
-        self.slice.set(outer);
-        outer.inspect(|&outer| self.trace_slice(outer, true));
+    pub(super) fn begin_slice(&self, task: RecordId) -> SliceBegin {
+        let starts = record(task).state.phase().1 == Phase::Created;
+        SliceBegin { began_ns: self.shared.clock.now_ns(), starts }
     }
 
-    fn trace_slice(&self, task: RecordId, begins: bool) {
+    /// Records the slice of `task`, which ends.
+    #[cold]
+    pub(super) fn end_slice(&self, task: RecordId, begin: SliceBegin) {
         let traced = record(task);
         if traced.role() == Role::Service {
             // A service runs thousands of times in vain: shown as a state of the worker.
             return;
         }
         let number = traced.number(task);
-        // SAFETY: the task is in its body, or interrupted there by another one.
+        // SAFETY: the task has just left its body, so its unit is there.
         let group = unsafe { GroupInner::of_live_task(traced) }.number();
-        let Some(recorder) = &self.shared.config.recorder else {
-            return;
+        let label = self.label_id(traced.label());
+        let SliceBegin { began_ns, starts } = begin;
+        self.trace(|_| Event::task_slice(group, number, label, began_ns, starts));
+    }
+
+    /// Returns the trace's number of a label.
+    fn label_id(&self, label: Label) -> LabelId {
+        let last = self.trace_state.label.get();
+        if let Some((_, id)) = last.filter(|(last, _)| *last == label) {
+            return id;
+        }
+        let recorder = self.shared.config.recorder.as_ref();
+        let number_of = |label: Label| {
+            recorder.map_or(LabelId::UNNAMED, |recorder| recorder.label(label.text()))
         };
-        let label = traced.label();
-        let number_of = |label: Label| recorder.label(label.text());
-        let label = *self.labels.borrow_mut().entry(label).or_insert_with(|| number_of(label));
-        self.trace(|_| match begins {
-            true => Event::task_begin(group, number, label),
-            false => Event::task_end(group, number),
-        });
+        let id = *self.labels.borrow_mut().entry(label).or_insert_with(|| number_of(label));
+        self.trace_state.label.set(Some((label, id)));
+        id
+    }
+
+    /// Performs `action`, which the trace shows as a state of the worker.
+    pub(super) fn in_state<R>(&self, state: State, action: impl FnOnce() -> R) -> R {
+        if !self.is_traced || state == State::Polling && self.polls() {
+            return action();
+        }
+        let began_ns = self.shared.clock.now_ns();
+        let result = action();
+        self.trace(|_| Event::StateSlice { state, began_ns });
+        result
+    }
+
+    /// Returns `true` between [`begin_polls`](Self::begin_polls) and
+    /// [`end_polls`](Self::end_polls).
+    fn polls(&self) -> bool {
+        self.trace_state.polls_since_ns.get().is_some()
+    }
+
+    /// Notes that an idle worker polls: the trace shows what follows as one state, as thousands of
+    /// polls may come one after another.
+    pub(super) fn begin_polls(&self) {
+        if self.is_traced && !self.polls() {
+            self.trace_state.polls_since_ns.set(Some(self.shared.clock.now_ns()));
+        }
+    }
+
+    /// Records the polls of an idle worker, which have ended at `now_ns`, if there were any.
+    pub(super) fn end_polls(&self, now_ns: u64) {
+        if let Some(began_ns) = self.trace_state.polls_since_ns.take() {
+            self.record(now_ns, Event::StateSlice { state: State::Polling, began_ns });
+        }
+    }
+
+    /// Ends an idle time at `now_ns`, in the counts and in the trace.
+    pub(super) fn end_idle(&self, now_ns: u64) {
+        self.end_polls(now_ns);
+        let began_ns = self.meter().end_idle(now_ns);
+        if self.is_traced {
+            self.record(now_ns, Event::StateSlice { state: State::Idle, began_ns });
+        }
     }
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_primitives::{Ordering, Parker, thread};
-use talpf_traces::{Event, LabelId, State, Stream};
+use talpf_traces::{LabelId, State, Stream};
 
 use super::deques::Deques;
 use super::idleness::CurrentWatch;
 use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
 use super::thief::{Thief, until_settled};
+use super::trace_state::TraceState;
 use super::worker_slot::WorkerSlot;
 use super::{Runner, Shared, blocked_thread, current};
 use crate::callback::catch_panic;
@@ -40,8 +41,7 @@ pub(crate) struct Worker {
     tick: Cell<u32>,
     /// The trace's numbers of the task labels that this worker has met.
     pub(super) labels: RefCell<HashMap<Label, LabelId>>,
-    /// The task whose slice is open in the trace.
-    pub(super) slice: Cell<Option<RecordId>>,
+    pub(super) trace_state: TraceState,
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
     pub(super) current_watch: CurrentWatch,
@@ -84,7 +84,7 @@ impl Worker {
             grain_ns: Cell::new(u64::MAX),
             tick: Cell::new(0),
             labels: RefCell::default(),
-            slice: Cell::new(None),
+            trace_state: TraceState::default(),
             unsettled: Cell::new(None),
             current_watch: CurrentWatch::default(),
             thief,
@@ -209,7 +209,7 @@ impl Worker {
     #[cold]
     fn serve<R: Runner>(&self, task: RecordId) {
         self.meter().count_poll_pass();
-        R::run(task);
+        self.in_state(State::Polling, || R::run(task));
     }
 
     #[inline]
@@ -322,7 +322,6 @@ impl Worker {
     /// Searches for work until there is some, as the idle policy says. `None`: the runtime ends.
     #[cold]
     fn idle<R: Runner>(&self, oversubscribed: bool) -> Option<RecordId> {
-        self.trace(|_| Event::WorkerState { state: State::Idle });
         let clock = &self.shared.clock;
         let spin_ns = match self.shared.config.idle {
             IdlePolicy::Spin => u64::MAX,
@@ -334,19 +333,22 @@ impl Worker {
         let mut now_ns = since_ns;
         self.meter().begin_idle(since_ns);
         self.measure_all_stolen();
-        let (mut serves, mut rounds) = (false, 0u32);
+        let (mut polls, mut rounds) = (false, 0u32);
         let backoff = Backoff::new();
         loop {
             if self.shared.stops() {
-                self.meter().end_idle(now_ns);
+                self.end_idle(clock.now_ns());
                 return None;
             }
             if let Some(task) = self.find() {
                 if record(task).role() != Role::Service {
-                    self.meter().end_idle(now_ns);
+                    // The last search in vain is long ago if the worker has polled since.
+                    self.end_idle(if polls { clock.now_ns() } else { now_ns });
                     self.thief.note_idle(0);
                     return Some(task);
                 }
+                polls = true;
+                self.begin_polls();
                 self.execute::<R>(task, false);
                 continue;
             }
@@ -356,15 +358,16 @@ impl Worker {
                 self.shared.watchdog.watch(&self.shared);
             }
             if self.attend() {
-                if !std::mem::replace(&mut serves, true) {
-                    self.trace(|_| Event::WorkerState { state: State::Polling });
-                }
+                polls = true;
+                self.begin_polls();
                 continue;
             }
             if self.wake_due() {
                 continue;
             }
             now_ns = clock.now_ns();
+            polls = false;
+            self.end_polls(now_ns);
             self.thief.note_idle(now_ns.saturating_sub(since_ns));
             if self.rests(now_ns) || now_ns.saturating_sub(since_ns) < spin_ns {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
@@ -372,10 +375,7 @@ impl Worker {
                 backoff.snooze();
                 thread::yield_now();
             } else {
-                self.trace(|_| Event::WorkerState { state: State::Blocked });
-                self.park();
-                self.trace(|_| Event::WorkerState { state: State::Idle });
-                serves = false;
+                self.in_state(State::Blocked, || self.park());
                 since_ns = clock.now_ns();
                 now_ns = since_ns;
                 backoff.reset();

@@ -64,10 +64,10 @@ fn run(task: RecordId) {
 #[inline]
 fn run_body(task: RecordId, body: impl FnOnce() -> Poll<()>) -> thread::Result<Poll<()>> {
     assert_nothing_held("a body");
+    let begin = scheduler::trace_begin(task);
     record(task).state.begin_poll();
-    let interrupted = scheduler::trace_begin(task);
     let outcome = catch_unwind(AssertUnwindSafe(body));
-    scheduler::trace_end(task, interrupted);
+    scheduler::trace_end(task, begin);
     outcome
 }
 

@@ -154,9 +154,9 @@ pub(super) fn spawn_ended(group: &Arc<GroupInner>, label: Label) -> Result<Recor
     let mut traits = Traits::new(label, Role::Member);
     traits.set_inline();
     let id = begin(group, traits, 0, false)?;
+    let begin = scheduler::trace_begin(id);
     record(id).state.set(Phase::Ended);
-    let outer = scheduler::trace_begin(id);
-    scheduler::trace_end(id, outer);
+    scheduler::trace_end(id, begin);
     Ok(id)
 }
 

@@ -338,7 +338,7 @@ fn event_of_a_trace_that_records_another() {
     let runtime = Runtime::new(config).unwrap();
     let group = (*runtime).clone();
     let traces = runtime.task("traces").run(move || {
-        let event = |_| Event::WorkerState { state: State::Idle };
+        let event = |began_ns| Event::StateSlice { state: State::Idle, began_ns };
         group.trace(|now_ns| {
             group.trace(event);
             event(now_ns)

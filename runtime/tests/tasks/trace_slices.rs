@@ -1,14 +1,35 @@
-//! A task that runs inside another one interrupts the slice of that one in a trace.
+//! Slices of tasks and states of workers in a trace.
 
 use std::fs;
+use std::time::Duration;
 
-use talpf_runtime::{Config, Runtime};
-use talpf_traces::{Recorder, TraceInfo};
+use talpf_runtime::{Config, IdlePolicy, Monitor, Runtime};
+use talpf_traces::{Recorder, State, TraceInfo, paraver};
 
 use crate::common;
 
+/// Returns the records of a run of groups 0 and 1, which pass the linter.
+fn records(recorder: &Recorder, workers: u32) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let info = TraceInfo { ranks: 2, workers, ..TraceInfo::default() };
+    let files = recorder.write_paraver(folder.path(), "slices", &info).unwrap();
+    let report = paraver::check(&files.prv).unwrap();
+    assert!(report.is_clean(), "{report}");
+    fs::read_to_string(files.prv).unwrap()
+}
+
+/// Returns the values of events of type `kind`, in order.
+fn values<'a>(trace: &'a str, kind: &str) -> Vec<&'a str> {
+    let events = trace.lines().filter(|line| line.starts_with("2:"));
+    let pairs = events.flat_map(|line| {
+        let fields: Vec<&str> = line.split(':').skip(6).collect();
+        fields.chunks(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>()
+    });
+    pairs.filter(|pair| pair.0 == kind).map(|pair| pair.1).collect()
+}
+
 #[test]
-fn of_an_inline_task_that_an_action_spawns() {
+fn inline_task_that_an_action_spawns_interrupts_the_outer_one() {
     let _watchdog = common::watchdog();
     let recorder = Recorder::default();
     let config = Config { workers: 1, recorder: Some(recorder.clone()), ..Config::default() };
@@ -23,10 +44,70 @@ fn of_an_inline_task_that_an_action_spawns() {
     });
     runtime.block_on(outer.unwrap()).unwrap().unwrap();
     runtime.shut_down().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let info = TraceInfo { ranks: 2, workers: 1, ..TraceInfo::default() };
-    let files = recorder.write_paraver(folder.path(), "slices", &info).unwrap();
-    let trace = fs::read_to_string(files.prv).unwrap();
-    let corrected = trace.lines().find(|line| line.contains("task slices"));
-    assert_eq!(corrected, None, "slices end where others begin");
+    let trace = records(&recorder, 1);
+    // The groups have rows of their own, so the outer task is not shown meanwhile.
+    let [outer, hides, inner, ..] = values(&trace, "10")[..] else { panic!("{trace}") };
+    assert!(outer != inner && hides == "0" && inner != "0", "{trace}");
+    assert_eq!(values(&trace, "10").iter().filter(|task| **task == outer).count(), 2, "{trace}");
+}
+
+#[test]
+fn a_task_starts_once_however_often_it_is_suspended() {
+    let _watchdog = common::watchdog();
+    let recorder = Recorder::default();
+    let config = Config { workers: 1, recorder: Some(recorder.clone()), ..Config::default() };
+    let runtime = Runtime::new(config).unwrap();
+    let group = (*runtime).clone();
+    let body = move || async move {
+        for _ in 0..3 {
+            group.wait_for(Duration::from_micros(50)).await;
+        }
+    };
+    runtime.block_on(runtime.task("waits").run_async(body).unwrap()).unwrap().unwrap();
+    runtime.shut_down().unwrap();
+    let trace = records(&recorder, 1);
+    let slices = values(&trace, "10").into_iter().filter(|task| *task != "0").count();
+    assert!(slices >= 4, "{trace}");
+    assert_eq!(values(&trace, "95000021").len(), 1, "{trace}");
+}
+
+#[test]
+fn idle_time_of_a_trace_is_that_of_the_metrics() {
+    let _watchdog = common::watchdog();
+    for idle in [IdlePolicy::Park, IdlePolicy::Adaptive { spin: Duration::from_micros(20) }] {
+        let (recorder, monitor) = (Recorder::default(), Monitor::default());
+        let config = Config {
+            workers: 2,
+            idle,
+            recorder: Some(recorder.clone()),
+            monitor: Some(monitor.clone()),
+            ..Config::default()
+        };
+        let runtime = Runtime::new(config).unwrap();
+        for _ in 0..20 {
+            let group = (*runtime).clone();
+            let body = move || async move { group.wait_for(Duration::from_micros(100)).await };
+            let tasks = [(); 3].map(|()| runtime.task("waits").run_async(body.clone()).unwrap());
+            for task in tasks {
+                runtime.block_on(task).unwrap().unwrap();
+            }
+        }
+        runtime.shut_down().unwrap();
+        let trace = records(&recorder, 2);
+        let metered = monitor.metrics().unwrap().idle;
+        for (worker, metered) in metered.iter().enumerate() {
+            let cpu = format!("1:{}:", worker + 1);
+            let states = trace.lines().filter(|line| line.starts_with(&cpu));
+            let shown: u64 = states
+                .map(|line| {
+                    let fields: Vec<u64> = line.split(':').map(|f| f.parse().unwrap()).collect();
+                    let state = fields[7];
+                    let is_idle = [State::Idle, State::Blocked].map(State::number);
+                    let counts = is_idle.contains(&(state as u32));
+                    if counts { fields[6] - fields[5] } else { 0 }
+                })
+                .sum();
+            assert_eq!(u128::from(shown), metered.as_nanos(), "worker {worker}, {idle:?}");
+        }
+    }
 }

@@ -23,11 +23,13 @@ pub enum EventKind {
     OutstandingRequests = 95_000_011,
     /// Number of completions found by one pass over the completion queues.
     PollCompletions = 95_000_012,
+    /// Name of a task, once, where its body begins: index of its label, plus 1.
+    TaskStarted = 95_000_021,
 }
 
 impl EventKind {
     /// All event types, by increasing number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::TaskId,
         Self::TaskType,
         Self::SyncMode,
@@ -36,6 +38,7 @@ impl EventKind {
         Self::SyncExpected,
         Self::OutstandingRequests,
         Self::PollCompletions,
+        Self::TaskStarted,
     ];
 
     /// Returns the number in the trace.
@@ -54,6 +57,7 @@ impl EventKind {
             Self::SyncExpected => "Sync arrivals expected",
             Self::OutstandingRequests => "Requests outstanding",
             Self::PollCompletions => "Completions in a poll pass",
+            Self::TaskStarted => "Task started",
         }
     }
 
@@ -61,7 +65,7 @@ impl EventKind {
     /// the labels of the recorder.
     pub(crate) fn values<'a>(self, task_names: &[&'a str]) -> Vec<(i64, &'a str)> {
         match self {
-            Self::TaskType => (1..).zip(task_names.iter().copied()).collect(),
+            Self::TaskType | Self::TaskStarted => (1..).zip(task_names.iter().copied()).collect(),
             Self::SyncMode => SyncMode::all().map(|mode| (mode.number(), mode.name())).collect(),
             _ => Vec::new(),
         }

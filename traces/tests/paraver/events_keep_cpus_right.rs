@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Trace, begin, end, info, recorded};
+use crate::support::{Trace, info, recorded, slice};
 use talpf_traces::{Event, ValueKind};
 
 fn value(rank: u32, kind: ValueKind) -> Event {
@@ -13,16 +13,13 @@ fn value(rank: u32, kind: ValueKind) -> Event {
 fn sample() -> Trace {
     Trace::of(
         &recorded(&[
-            (0, 10, begin(0, 1)),
             (0, 12, value(1, ValueKind::PollCompletions)),
             (0, 14, value(0, ValueKind::PollCompletions)),
-            (1, 15, begin(1, 2)),
+            (0, 20, slice(0, 1, 10)),
+            (0, 30, slice(1, 3, 20)),
             (1, 16, value(1, ValueKind::OutstandingRequests)),
-            (0, 20, end(0, 1)),
-            (0, 20, begin(1, 3)),
             (1, 25, value(1, ValueKind::OutstandingRequests)),
-            (0, 30, end(1, 3)),
-            (1, 40, end(1, 2)),
+            (1, 40, slice(1, 2, 15)),
         ]),
         &info(2, 2, 50),
     )
@@ -44,13 +41,13 @@ fn event_on_a_row_that_does_not_run_has_no_cpu() {
 }
 
 #[test]
-fn every_line_of_a_cpu_is_on_the_row_of_its_last_state_that_is_not_idle() {
+fn every_line_of_a_cpu_is_on_the_row_of_its_last_state() {
     let trace = sample();
     let mut runs = BTreeMap::new();
     for line in trace.prv.lines() {
         let fields: Vec<&str> = line.split(':').collect();
         match fields[..] {
-            ["1", cpu, _, rank, _, _, _, state] if state != "0" => {
+            ["1", cpu, _, rank, _, _, _, state] if state != "2" => {
                 runs.insert(cpu, rank);
             }
             ["2", cpu, _, rank, ..] if cpu != "0" => assert_eq!(runs[cpu], rank, "{line}"),

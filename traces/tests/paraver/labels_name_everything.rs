@@ -51,7 +51,7 @@ fn names_that_break_lines_are_made_harmless() {
     for (time_ns, name) in (1..).zip(["VALUES\nEVENT_TYPE", "  ", "", "gemm #1\r", "\u{feff}täsk"])
     {
         let label = recorder.label(name);
-        stream.record(time_ns, Event::TaskBegin { rank: 0, task: time_ns, label });
+        stream.record(time_ns + 1, Event::task_slice(0, time_ns, label, time_ns, true));
     }
     drop(stream);
     let mut info = info(1, 1, 10);
@@ -69,9 +69,9 @@ fn label_of_another_recorder_shows_as_unnamed() {
     let other = Recorder::default();
     let label = (0..5).map(|name| other.label(&name.to_string())).next_back().expect("label");
     let trace = Trace::of(
-        &support::recorded(&[(0, 1, Event::TaskBegin { rank: 0, task: 1, label })]),
+        &support::recorded(&[(0, 2, Event::task_slice(0, 1, label, 1, true))]),
         &info(1, 1, 9),
     );
     trace.assert_clean();
-    assert_eq!(trace.records("2:")[0], "2:1:1:1:1:1:10:1:11:1");
+    assert_eq!(trace.records("2:")[0], "2:1:1:1:1:1:10:1:11:1:95000021:1");
 }

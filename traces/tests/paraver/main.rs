@@ -13,6 +13,6 @@ mod states_have_no_gaps;
 mod support;
 mod syncs_stay_on_their_thread;
 mod ties_keep_causal_order;
-mod unfinished_slices_end_with_the_trace;
+mod unfinished_syncs_end_with_the_trace;
 mod writer_refuses_what_paraver_cannot_hold;
 mod written_trace_is_clean;

@@ -21,10 +21,13 @@ fn event(names: Vec<LabelId>) -> impl Strategy<Value = Event> {
     let rank = || 0..RANKS;
     let kinds = &[ValueKind::OutstandingRequests, ValueKind::PollCompletions][..];
     prop_oneof![
-        (rank(), number(), prop::sample::select(names))
-            .prop_map(|(rank, task, label)| Event::TaskBegin { rank, task, label }),
-        (rank(), number()).prop_map(|(rank, task)| Event::TaskEnd { rank, task }),
-        prop::sample::select(&State::ALL[..]).prop_map(|state| Event::WorkerState { state }),
+        (any::<bool>(), rank(), number(), prop::sample::select(names), number()).prop_map(
+            |(starts, rank, task, label, began_ns)| {
+                Event::TaskSlice { starts, rank, task, label, began_ns }
+            }
+        ),
+        (prop::sample::select(&State::ALL[..]), number())
+            .prop_map(|(state, began_ns)| Event::StateSlice { state, began_ns }),
         (rank(), 0..3_u32, number(), mode(), any::<Option<u32>>()).prop_map(
             |(rank, lane, round, mode, expected)| Event::SyncBegin {
                 rank,
@@ -79,6 +82,7 @@ proptest! {
         for (worker, passed, event, late) in steps {
             now += passed;
             let time_ns = if late { now / 2 } else { now };
+            let event = before(time_ns, event);
             streams[worker as usize].record(time_ns, event);
             sends += usize::from(matches!(event, Event::Send { .. }));
             receives += usize::from(matches!(event, Event::Receive { .. }));
@@ -94,6 +98,14 @@ proptest! {
             prop_assert_eq!(lines + noted(&trace, "receives had no send"), receives);
         }
     }
+}
+
+/// Returns the event with the begin of a slice before `time_ns`, mostly by a little.
+fn before(time_ns: u64, mut event: Event) -> Event {
+    if let Event::TaskSlice { began_ns, .. } | Event::StateSlice { began_ns, .. } = &mut event {
+        *began_ns = time_ns.saturating_sub(began_ns.saturating_mul(4));
+    }
+    event
 }
 
 /// Interns a few names; gives their labels, and one that is not interned.

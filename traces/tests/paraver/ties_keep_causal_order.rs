@@ -1,7 +1,7 @@
 //! Records of one time: states before events before messages, those of a
 //! thread in the order of recording and on one line.
 
-use crate::support::{Trace, begin, end, info, outside, recorded};
+use crate::support::{Trace, info, recorded, slice, state};
 use talpf_traces::{Event, State, ValueKind, WaitNs};
 
 fn value(rank: u32, value: i64) -> Event {
@@ -16,23 +16,21 @@ fn one_moment_of_everything() {
             (1, 10, value(0, 4)),
             (1, 10, Event::Receive { rank: 0, peer: 0, message: 1, lane: 0, round: 0 }),
             (0, 10, Event::Send { rank: 0, peer: 0, message: 1, bytes: 8, waited }),
-            (0, 10, begin(0, 3)),
             (0, 10, value(0, 2)),
-            (0, 10, end(0, 3)),
-            (0, 10, begin(0, 5)),
-            (0, 12, end(0, 5)),
+            (0, 10, slice(0, 3, 10)),
+            (0, 12, slice(0, 5, 10)),
         ]),
         &info(1, 2, 20),
     );
     trace.assert_clean();
     let expected = "\
-1:1:1:1:1:0:10:0
-1:2:1:1:2:0:20:0
+1:1:1:1:1:0:10:2
+1:2:1:1:2:0:20:2
 1:1:1:1:1:10:12:1
-2:1:1:1:1:10:10:3:11:1:95000012:2:10:0:11:0:10:5:11:1
+2:1:1:1:1:10:10:5:11:1:95000021:1:10:3:11:1:95000021:1:95000012:2:10:5:11:1
 2:2:1:1:2:10:95000012:4
 3:1:1:1:1:10:10:2:1:1:2:10:10:8:1
-1:1:1:1:1:12:20:0
+1:1:1:1:1:12:20:2
 2:1:1:1:1:12:10:0:11:0
 ";
     assert_eq!(trace.prv.split_once('\n').expect("header").1, expected);
@@ -41,7 +39,7 @@ fn one_moment_of_everything() {
 #[test]
 fn records_out_of_order_are_sorted() {
     let trace = Trace::of(
-        &recorded(&[(0, 30, end(0, 1)), (0, 20, begin(0, 1)), (0, 10, outside(State::Scheduling))]),
+        &recorded(&[(0, 30, slice(0, 1, 20)), (0, 10, state(State::Idle, 5))]),
         &info(1, 1, 40),
     );
     trace.assert_clean();

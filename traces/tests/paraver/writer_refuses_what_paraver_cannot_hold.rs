@@ -1,6 +1,6 @@
 //! Limits of the writer, on both sides, and that a refusal leaves no files.
 
-use crate::support::{begin, info, recorded};
+use crate::support::{info, recorded, slice};
 use talpf_traces::{Error, Event, Recorder, Result, TraceFiles, TraceInfo, WaitNs};
 
 fn write(recorder: &Recorder, stem: &str, info: &TraceInfo) -> Result<TraceFiles> {
@@ -25,7 +25,7 @@ fn threads_fit_into_16_bits() {
 
 #[test]
 fn ranks_and_workers_must_exist() {
-    let recorder = recorded(&[(1, 5, begin(2, 1))]);
+    let recorder = recorded(&[(1, 5, slice(2, 1, 5))]);
     assert!(write(&recorder, "run", &info(3, 2, 9)).is_ok());
     assert!(matches!(
         write(&recorder, "run", &info(2, 2, 9)),
@@ -46,9 +46,9 @@ fn ranks_and_workers_must_exist() {
 #[test]
 fn times_are_exact_as_doubles() {
     let last = 1 << 53;
-    assert!(write(&recorded(&[(0, last, begin(0, 1))]), "run", &info(1, 1, last)).is_ok());
+    assert!(write(&recorded(&[(0, last, slice(0, 1, 0))]), "run", &info(1, 1, last)).is_ok());
     for (time_ns, end_ns) in [(last + 1, 0), (0, last + 1)] {
-        let result = write(&recorded(&[(0, time_ns, begin(0, 1))]), "run", &info(1, 1, end_ns));
+        let result = write(&recorded(&[(0, time_ns, slice(0, 1, 0))]), "run", &info(1, 1, end_ns));
         assert!(matches!(result, Err(Error::TimeOutOfRange { .. })));
     }
 }

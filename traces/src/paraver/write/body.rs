@@ -7,7 +7,7 @@ use std::slice;
 
 use super::communications::{Communication, Communications};
 use super::intervals::{Interval, intervals};
-use super::one_line;
+use super::one_line::one_line;
 use super::points::Points;
 use super::timeline::{Layout, Timeline};
 use crate::paraver::EXACT_LIMIT;
@@ -36,17 +36,16 @@ pub(super) fn write(
         intervals: intervals.iter().peekable(),
         communications: communications.lines.iter().peekable(),
     };
-    let mut unfinished = 0;
     for moment in timeline.moments() {
         let now = moment[0].time_ns();
         moment.iter().for_each(|entry| points.add(*entry));
         if now == layout.end_ns {
-            unfinished += points.close_all();
+            points.close_all();
         }
         lines.write_before(now)?;
         lines.write_points(now, &mut points)?;
     }
-    unfinished += points.close_all();
+    points.close_all();
     lines.write_before(layout.end_ns)?;
     lines.write_points(layout.end_ns, &mut points)?;
     lines.write_before(u64::MAX)?;
@@ -55,9 +54,6 @@ pub(super) fn write(
         (communications.unmatched_sends, "sends had no receive"),
         (communications.unmatched_receives, "receives had no send"),
         (communications.early_receives, "receives were recorded before their send and moved to it"),
-        (unfinished, "task slices were open at the end of the trace and end there"),
-        (points.slices.interrupted, "task slices had no end and stop where the next begins"),
-        (points.slices.stray_ends, "ends of task slices had no begin and are left out"),
     ];
     for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
         writeln!(lines.out, "# {count} {what}")?;
@@ -119,7 +115,7 @@ impl<W: Write> Lines<'_, W> {
     }
 
     /// Writes the events of the moment `now`, a line for each thread, and begins the next moment.
-    fn write_points(&mut self, now: u64, points: &mut Points) -> io::Result<()> {
+    fn write_points(&mut self, now: u64, points: &mut Points<'_>) -> io::Result<()> {
         for (location, of_thread) in points.moment() {
             for line in of_thread.chunks(PAIRS_PER_LINE) {
                 write!(self.out, "2:{location}:{now}")?;

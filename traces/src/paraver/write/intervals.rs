@@ -5,7 +5,7 @@
 
 use super::owners::Owners;
 use super::slices::Slices;
-use super::timeline::{Layout, Thread, Timeline};
+use super::timeline::{Entry, Layout, Thread, Timeline};
 use crate::{Event, State};
 
 /// State of one thread during an interval.
@@ -23,57 +23,92 @@ pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
     let mut chart = Chart::new(layout);
     let mut slices = Slices::new(layout.workers);
     let mut owners = Owners::new(timeline);
-    let mut outside = vec![State::Idle; layout.workers as usize];
+    let mut outside = Outside::new(timeline);
     for entry in timeline.entries() {
         let (worker, now) = (entry.worker, entry.time_ns());
-        let outside = &mut outside[worker as usize];
-        slices.apply(worker, &entry.record.event);
-        if let Some(left) = owners.apply(worker, &entry.record.event) {
-            chart.set(left, State::Idle, now);
+        slices.apply(*entry);
+        outside.apply(*entry);
+        if let Some(left) = owners.follow(worker, &slices) {
+            chart.set(left, State::NotCreated, now);
         }
-        match entry.record.event {
-            Event::WorkerState { state } => *outside = state,
-            Event::RecordingStopped => *outside = State::NotRecorded,
-            _ => {}
-        }
-        let state = if slices.is_open(worker) { State::Running } else { *outside };
+        let state = slices.state(worker).unwrap_or(outside.states[worker as usize]);
         chart.set(owners.thread(worker), state, now);
     }
     chart.finish()
 }
 
-/// Intervals so far, with the index of the open one of each thread.
+/// States of the workers outside all slices.
+struct Outside {
+    states: Vec<State>,
+    /// Number of entries of each worker that are still to come.
+    remaining: Vec<usize>,
+}
+
+impl Outside {
+    fn new(timeline: &Timeline<'_>) -> Self {
+        let workers = timeline.layout().workers as usize;
+        let mut remaining = vec![0; workers];
+        timeline.entries().iter().for_each(|entry| remaining[entry.worker as usize] += 1);
+        Self { states: vec![State::NotCreated; workers], remaining }
+    }
+
+    /// Applies an entry: a worker exists from its first to its last one.
+    fn apply(&mut self, entry: Entry<'_>) {
+        let worker = entry.worker as usize;
+        self.remaining[worker] -= 1;
+        let state = &mut self.states[worker];
+        *state = match (entry.record.event, *state) {
+            (Event::RecordingStopped, _) | (_, State::NotRecorded) => State::NotRecorded,
+            _ if self.remaining[worker] == 0 => State::NotCreated,
+            _ => State::Scheduling,
+        };
+    }
+}
+
+/// Intervals so far, with the indices of the open one of each thread and of the one before it.
 struct Chart {
     layout: Layout,
     intervals: Vec<Interval>,
-    open: Vec<usize>,
+    open: Vec<Open>,
+}
+
+struct Open {
+    current: usize,
+    before: Option<usize>,
 }
 
 impl Chart {
-    /// Creates a chart in which every thread is idle from 0.
+    /// Creates a chart in which no thread exists.
     fn new(layout: Layout) -> Self {
-        let idle =
-            |thread| Interval { begin_ns: 0, end_ns: layout.end_ns, thread, state: State::Idle };
-        let intervals: Vec<_> = layout.threads().map(idle).collect();
-        let open = (0..intervals.len()).collect();
+        let (begin_ns, end_ns, state) = (0, layout.end_ns, State::NotCreated);
+        let whole = |thread| Interval { begin_ns, end_ns, thread, state };
+        let intervals: Vec<_> = layout.threads().map(whole).collect();
+        let open = |current| Open { current, before: None };
+        let open = (0..intervals.len()).map(open).collect();
         Self { layout, intervals, open }
     }
 
     fn set(&mut self, thread: Thread, state: State, now: u64) {
         let next = self.intervals.len();
         let open = &mut self.open[self.layout.index(thread)];
-        let current = &mut self.intervals[*open];
+        let end_ns = self.layout.end_ns;
+        let current = &mut self.intervals[open.current];
         if current.state == state {
             return;
         }
-        if current.begin_ns == now {
-            current.state = state;
+        if current.begin_ns < now {
+            current.end_ns = now;
+            *open = Open { current: next, before: Some(open.current) };
+            self.intervals.push(Interval { begin_ns: now, end_ns, thread, state });
             return;
         }
-        current.end_ns = now;
-        let end_ns = self.layout.end_ns;
-        *open = next;
-        self.intervals.push(Interval { begin_ns: now, end_ns, thread, state });
+        current.state = state;
+        if let Some(before) = open.before.filter(|before| self.intervals[*before].state == state) {
+            // A state without length in between.
+            self.intervals[open.current].end_ns = now;
+            self.intervals[before].end_ns = end_ns;
+            *open = Open { current: before, before: None };
+        }
     }
 
     fn finish(mut self) -> Vec<Interval> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::one_line;
+use super::one_line::one_line;
 use super::timeline::Layout;
 use crate::State;
 use crate::paraver::EventKind;
@@ -29,23 +29,12 @@ const COLOURS: [[u8; 3]; State::ALL.len()] = [
     [117, 195, 255],
     [0, 0, 255],
     [255, 255, 255],
-    [255, 0, 0],
     [179, 0, 0],
     [0, 204, 102],
     [255, 204, 0],
-    [235, 110, 0],
     [120, 120, 120],
-    [162, 90, 200],
-    [255, 145, 0],
     [214, 214, 214],
-    [66, 133, 80],
-    [0, 150, 160],
-    [150, 0, 90],
-    [189, 168, 100],
-    [255, 90, 170],
     [100, 60, 20],
-    [140, 180, 0],
-    [60, 100, 0],
 ];
 
 pub(super) fn write_pcf(out: &mut impl Write, task_names: &[Arc<str>]) -> io::Result<()> {

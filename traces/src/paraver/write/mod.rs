@@ -5,25 +5,31 @@
 //! worker. Thread `w + 1` of a task shows worker `w` while that worker belongs
 //! to the rank: from the first slice of one of its tasks to the first slice of
 //! another rank's. In between it also shows what the worker does outside
-//! bodies; the other ranks' threads of this worker are idle meanwhile. Before
-//! its first slice a worker belongs to the rank of that slice, or to rank 0 if
-//! there is none. An event on a row that does not show its worker has cpu 0, as
-//! Paraver takes the row of the latest event of a cpu for the one that runs there.
+//! bodies; the other ranks' threads of this worker do not exist meanwhile.
+//! Before its first slice a worker belongs to the rank of that slice, or to
+//! rank 0 if there is none. An event on a row that does not show its worker
+//! has cpu 0, as Paraver takes the row of the latest event of a cpu for the
+//! one that runs there.
+//!
+//! A worker exists from its first to its last record, and is scheduling
+//! outside all slices, which nest.
 //!
 //! The records of all workers are put into one order by time (`timeline`).
 //! Passes over it give the states (`intervals`) and communication lines
 //! (`communications`), which need to know the future; a last one writes these
-//! and the events (`points`) as they come (`body`). Memory: 16 bytes a record
-//! for the order, 32 a state, 160 a message, beside the records themselves.
+//! and the events (`points`) as they come (`body`). Memory: 32 bytes a slice
+//! and 16 any other record for the order, 32 a state, 160 a message, beside the records themselves.
 
 mod body;
 mod communications;
 mod intervals;
 mod labels;
+mod one_line;
 mod owners;
 mod points;
 mod slices;
 mod timeline;
+mod trace_files;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -32,32 +38,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::recorder::Recorder;
 use timeline::{Layout, Timeline};
-
-/// Description of a run, beside the records.
-#[derive(Clone, Debug, Default)]
-pub struct TraceInfo {
-    /// Number of ranks of the run.
-    pub ranks: u32,
-    /// Number of workers that all ranks share.
-    pub workers: u32,
-    /// Length of the run; the trace is longer if a record is later.
-    pub end_ns: u64,
-    /// Date and time of the start, as any text.
-    pub started: String,
-    /// Lines of text to keep in the trace: program, version, host, arguments.
-    pub comments: Vec<String>,
-}
-
-/// Files of a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceFiles {
-    /// Path of the records.
-    pub prv: PathBuf,
-    /// Path of the labels of states and events.
-    pub pcf: PathBuf,
-    /// Path of the names of ranks, threads and cpus.
-    pub row: PathBuf,
-}
+pub use trace_files::{TraceFiles, TraceInfo};
 
 impl Recorder {
     /// Writes the flushed records as `stem.prv`, `stem.pcf` and `stem.row` in `dir`, which is
@@ -106,12 +87,6 @@ fn loss_comments(flushed: &crate::recorder::FlushedRecords, limit: usize) -> Vec
         comments.push(format!("{open} streams were still open: their last records may be missing"));
     }
     comments
-}
-
-/// Formats text for one line of a trace, without a character that Paraver would take for the start
-/// of a comment.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || c == '#' { '_' } else { c }).collect()
 }
 
 /// Complete file under a temporary name, removed unless published.

@@ -1,6 +1,8 @@
-//! Rank that each worker belongs to: that of its latest slice, or of its first one before that.
+//! Rank that each worker belongs to: that of the task it runs or ran last, or of its first one
+//! before that.
 
-use super::timeline::{Thread, Timeline};
+use super::slices::Slices;
+use super::timeline::{Edge, Thread, Timeline};
 use crate::Event;
 
 /// Rank of every worker.
@@ -15,7 +17,7 @@ impl Owners {
     pub(super) fn new(timeline: &Timeline<'_>) -> Self {
         let mut ranks = vec![None; timeline.layout().workers as usize];
         for entry in timeline.entries() {
-            if let Event::TaskBegin { rank, .. } = entry.record.event {
+            if let (Edge::Begin, Event::TaskSlice { rank, .. }) = (entry.edge, entry.record.event) {
                 ranks[entry.worker as usize].get_or_insert(rank);
             }
         }
@@ -27,16 +29,12 @@ impl Owners {
         Thread { rank: self.ranks[worker as usize], worker }
     }
 
-    /// Applies an event of a worker. Returns the row that showed the worker before, if it is
-    /// another one now.
-    pub(super) fn apply(&mut self, worker: u32, event: &Event) -> Option<Thread> {
+    /// Follows a worker to the rank of the task that it runs. Returns the row that showed the
+    /// worker before, if it is another one now.
+    pub(super) fn follow(&mut self, worker: u32, slices: &Slices<'_>) -> Option<Thread> {
         let before = self.thread(worker);
-        match *event {
-            Event::TaskBegin { rank, .. } if rank != before.rank => {
-                self.ranks[worker as usize] = rank;
-                Some(before)
-            }
-            _ => None,
-        }
+        let task = slices.task(worker).filter(|task| task.rank != before.rank)?;
+        self.ranks[worker as usize] = task.rank;
+        Some(before)
     }
 }

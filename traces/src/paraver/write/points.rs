@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::owners::Owners;
-use super::slices::Slices;
-use super::timeline::{Entry, Layout, Location, Thread, Timeline};
+use super::slices::{RunningTask, Slices};
+use super::timeline::{Edge, Entry, Layout, Location, Thread, Timeline};
 use crate::paraver::{EXACT_LIMIT, EventKind};
 use crate::{Event, LabelId, SyncMode, ValueKind};
 
@@ -31,11 +31,13 @@ struct OpenSync {
 
 /// Converter of records into events, in the order of the timeline.
 #[derive(Debug)]
-pub(super) struct Points {
+pub(super) struct Points<'a> {
     layout: Layout,
     label_count: usize,
-    pub(super) slices: Slices,
+    slices: Slices<'a>,
     owners: Owners,
+    /// Task that each worker is shown to run.
+    shown: Vec<Option<RunningTask>>,
     /// Thread where each open sync began.
     sync_threads: HashMap<SyncKey, Thread>,
     /// Open syncs of each thread, the latest last.
@@ -43,7 +45,7 @@ pub(super) struct Points {
     moment: Vec<Point>,
 }
 
-impl Points {
+impl<'a> Points<'a> {
     pub(super) fn new(timeline: &Timeline<'_>, label_count: usize) -> Self {
         let layout = timeline.layout();
         let threads = layout.threads().count();
@@ -52,23 +54,24 @@ impl Points {
             label_count,
             slices: Slices::new(layout.workers),
             owners: Owners::new(timeline),
+            shown: vec![None; layout.workers as usize],
             sync_threads: HashMap::new(),
             open_syncs: vec![Vec::new(); threads],
             moment: Vec::new(),
         }
     }
 
-    /// Adds the events of one record to the moment.
-    pub(super) fn add(&mut self, entry: Entry<'_>) {
-        let event = entry.record.event;
-        self.owners.apply(entry.worker, &event);
-        if let Some(ended) = self.slices.apply(entry.worker, &event) {
-            self.show_task(entry.thread(ended.rank), 0, 0);
-        }
-        match event {
-            Event::TaskBegin { rank, task, label } => {
-                let label = if label.index() < self.label_count { label } else { LabelId::UNNAMED };
-                self.show_task(entry.thread(rank), (task % EXACT_LIMIT).max(1), label.index() + 1);
+    /// Adds the events of one entry to the moment.
+    pub(super) fn add(&mut self, entry: Entry<'a>) {
+        self.slices.apply(entry);
+        self.owners.follow(entry.worker, &self.slices);
+        match entry.record.event {
+            Event::TaskSlice { starts, rank, label, .. } => {
+                self.show_running(entry.worker);
+                if starts && entry.edge == Edge::Begin {
+                    let kind = self.task_type(label);
+                    self.show(entry.thread(rank), EventKind::TaskStarted, kind);
+                }
             }
             Event::SyncBegin { rank, lane, round, mode, expected } => {
                 let sync = OpenSync { key: (rank, lane, round), mode, expected };
@@ -86,19 +89,14 @@ impl Points {
         }
     }
 
-    /// Ends all open slices and syncs. Returns the number of slices.
-    pub(super) fn close_all(&mut self) -> u64 {
-        let open: Vec<_> = self.slices.close_all().collect();
-        for &(worker, slice) in &open {
-            self.show_task(Thread { rank: slice.rank, worker }, 0, 0);
-        }
+    /// Ends all open syncs.
+    pub(super) fn close_all(&mut self) {
         for thread in self.layout.threads() {
             if !std::mem::take(&mut self.open_syncs[self.layout.index(thread)]).is_empty() {
                 self.show_sync(thread, None);
             }
         }
         self.sync_threads.clear();
-        open.len() as u64
     }
 
     /// Returns the events of the moment by row, each in order, with the location of the row: on no
@@ -140,9 +138,32 @@ impl Points {
         }
     }
 
-    fn show_task(&mut self, thread: Thread, task: u64, kind: usize) {
-        self.show(thread, EventKind::TaskId, task as i64);
-        self.show(thread, EventKind::TaskType, kind as i64);
+    /// Shows the task that a worker runs now, if that has changed.
+    fn show_running(&mut self, worker: u32) {
+        let running = self.slices.task(worker);
+        let before = std::mem::replace(&mut self.shown[worker as usize], running);
+        if before == running {
+            return;
+        }
+        let rank = running.map(|running| running.rank);
+        if let Some(before) = before.filter(|before| Some(before.rank) != rank) {
+            self.show_task(Thread { rank: before.rank, worker }, 0, 0);
+        }
+        if let Some(RunningTask { rank, task, label }) = running {
+            let task = (task % EXACT_LIMIT).max(1) as i64;
+            self.show_task(Thread { rank, worker }, task, self.task_type(label));
+        }
+    }
+
+    fn show_task(&mut self, thread: Thread, task: i64, kind: i64) {
+        self.show(thread, EventKind::TaskId, task);
+        self.show(thread, EventKind::TaskType, kind);
+    }
+
+    /// Returns the value of a label, from 1.
+    fn task_type(&self, label: LabelId) -> i64 {
+        let is_known = label.index() < self.label_count;
+        (if is_known { label } else { LabelId::UNNAMED }).index() as i64 + 1
     }
 
     fn show_sync(&mut self, thread: Thread, sync: Option<OpenSync>) {

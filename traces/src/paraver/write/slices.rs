@@ -1,57 +1,56 @@
-//! Slices of tasks on each worker. The states and the events of a trace are made in separate
-//! passes;
-//! both use this module, so that they agree on the end of a slice.
+//! Open slices of each worker. The states and the events of a trace are made in separate passes;
+//! both use this module, so that they agree on what a worker does.
 
-use crate::Event;
+use super::timeline::{Edge, Entry};
+use crate::event::Record;
+use crate::{Event, LabelId, State};
 
-/// Part of a task's execution on one worker.
+/// Task inside whose body a worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slice {
+pub(super) struct RunningTask {
     pub(super) rank: u32,
     pub(super) task: u64,
+    pub(super) label: LabelId,
 }
 
-/// Open slice of every worker, and counts of irregular ends.
+/// Open slices of every worker, the innermost last.
 #[derive(Debug)]
-pub(super) struct Slices {
-    open: Vec<Option<Slice>>,
-    /// Number of slices ended by the begin of another.
-    pub(super) interrupted: u64,
-    /// Number of ends of tasks that were not open on that worker, which are ignored.
-    pub(super) stray_ends: u64,
+pub(super) struct Slices<'a> {
+    open: Vec<Vec<&'a Record>>,
 }
 
-impl Slices {
+impl<'a> Slices<'a> {
     pub(super) fn new(workers: u32) -> Self {
-        Self { open: vec![None; workers as usize], interrupted: 0, stray_ends: 0 }
+        Self { open: vec![Vec::new(); workers as usize] }
     }
 
-    /// Applies an event of a worker. Returns the slice that it ends.
-    pub(super) fn apply(&mut self, worker: u32, event: &Event) -> Option<Slice> {
-        let open = &mut self.open[worker as usize];
-        match *event {
-            Event::TaskBegin { rank, task, .. } => {
-                let ended = open.replace(Slice { rank, task });
-                self.interrupted += u64::from(ended.is_some());
-                ended
+    /// Applies an entry. Slices that overlap without nesting are accepted: each ends for itself.
+    pub(super) fn apply(&mut self, entry: Entry<'a>) {
+        let open = &mut self.open[entry.worker as usize];
+        match entry.edge {
+            Edge::Begin => open.push(entry.record),
+            Edge::End => {
+                if let Some(index) = open.iter().rposition(|s| std::ptr::eq(*s, entry.record)) {
+                    open.remove(index);
+                }
             }
-            Event::TaskEnd { rank, task } => {
-                let ended = open.take_if(|slice| *slice == Slice { rank, task });
-                self.stray_ends += u64::from(ended.is_none());
-                ended
-            }
-            Event::RecordingStopped => open.take(),
-            _ => None,
+            Edge::Moment => {}
         }
     }
 
-    /// Returns `true` while the worker is inside a body.
-    pub(super) fn is_open(&self, worker: u32) -> bool {
-        self.open[worker as usize].is_some()
+    /// Returns the task that the worker runs.
+    pub(super) fn task(&self, worker: u32) -> Option<RunningTask> {
+        self.open[worker as usize].iter().rev().find_map(|slice| match slice.event {
+            Event::TaskSlice { rank, task, label, .. } => Some(RunningTask { rank, task, label }),
+            _ => None,
+        })
     }
 
-    /// Ends every open slice. Returns each with its worker.
-    pub(super) fn close_all(&mut self) -> impl Iterator<Item = (u32, Slice)> {
-        (0..).zip(&mut self.open).filter_map(|(worker, open)| Some((worker, open.take()?)))
+    /// Returns the state of the worker; `None` outside all slices.
+    pub(super) fn state(&self, worker: u32) -> Option<State> {
+        self.open[worker as usize].last().map(|slice| match slice.event {
+            Event::StateSlice { state, .. } => state,
+            _ => State::Running,
+        })
     }
 }

@@ -4,9 +4,10 @@
 
 use std::fmt;
 
+use super::trace_files::TraceInfo;
 use crate::error::{Error, Result};
 use crate::event::Record;
-use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT, TraceInfo};
+use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT};
 use crate::recorder::FlushedRecords;
 
 /// Ranks, workers and length of a trace.
@@ -32,10 +33,22 @@ pub(super) struct Location {
     thread: Thread,
 }
 
-/// Record with the worker that recorded it.
+/// Part of a record that an entry stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edge {
+    /// Begin of a slice.
+    Begin,
+    /// End of a slice.
+    End,
+    /// Event without length.
+    Moment,
+}
+
+/// Record, or one end of it, with the worker that recorded it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'a> {
     pub(super) worker: u32,
+    pub(super) edge: Edge,
     pub(super) record: &'a Record,
 }
 
@@ -94,7 +107,11 @@ impl fmt::Display for Location {
 
 impl<'a> Entry<'a> {
     pub(super) fn time_ns(self) -> u64 {
-        self.record.time_ns
+        let Record { time_ns, event } = self.record;
+        match (self.edge, event.began_ns()) {
+            (Edge::Begin, Some(began_ns)) => began_ns.min(*time_ns),
+            _ => *time_ns,
+        }
     }
 
     /// Returns the row of this worker for `rank`.
@@ -113,8 +130,8 @@ impl<'a> Timeline<'a> {
             if worker >= layout.workers {
                 return Err(Error::WorkerOutOfRange { worker, workers: layout.workers });
             }
-            let records = records.chunks.iter().flatten();
-            entries.extend(records.map(|record| Entry { worker, record }));
+            layout.end_ns = layout.end_ns.max(records.last_ns);
+            add_worker(&mut entries, worker, records.chunks.iter().flatten());
         }
         for entry in &entries {
             check_ranks(*entry, layout.ranks)?;
@@ -139,6 +156,29 @@ impl<'a> Timeline<'a> {
     /// Iterates over the entries of each moment.
     pub(super) fn moments(&self) -> impl Iterator<Item = &[Entry<'a>]> {
         self.entries.chunk_by(|a, b| a.time_ns() == b.time_ns())
+    }
+}
+
+/// Adds the entries of a worker, in order. A slice is recorded at its end, after all that is inside
+/// it.
+fn add_worker<'a>(
+    entries: &mut Vec<Entry<'a>>,
+    worker: u32,
+    records: impl Iterator<Item = &'a Record>,
+) {
+    let mut records: Vec<&Record> = records.collect();
+    records.sort_by_key(|record| record.time_ns);
+    let first = entries.len();
+    for record in records {
+        let entry = |edge| Entry { worker, edge, record };
+        if record.event.began_ns().is_none() {
+            entries.push(entry(Edge::Moment));
+            continue;
+        }
+        let begin = entry(Edge::Begin);
+        let inside = entries[first..].partition_point(|e| e.time_ns() < begin.time_ns());
+        entries.insert(first + inside, begin);
+        entries.push(entry(Edge::End));
     }
 }
 

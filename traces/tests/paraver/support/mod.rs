@@ -74,14 +74,17 @@ pub(crate) fn recorded(events: &[(u32, u64, Event)]) -> Recorder {
     recorder
 }
 
-pub(crate) fn begin(rank: u32, task: u64) -> Event {
-    Event::TaskBegin { rank, task, label: LabelId::UNNAMED }
+/// Creates the first slice of a task from `began_ns`.
+pub(crate) fn slice(rank: u32, task: u64, began_ns: u64) -> Event {
+    Event::TaskSlice { starts: true, rank, task, label: LabelId::UNNAMED, began_ns }
 }
 
-pub(crate) fn end(rank: u32, task: u64) -> Event {
-    Event::TaskEnd { rank, task }
+/// Creates a further slice of a task from `began_ns`.
+pub(crate) fn further(rank: u32, task: u64, began_ns: u64) -> Event {
+    Event::TaskSlice { starts: false, rank, task, label: LabelId::UNNAMED, began_ns }
 }
 
-pub(crate) fn outside(state: State) -> Event {
-    Event::WorkerState { state }
+/// Creates a state from `began_ns`.
+pub(crate) fn state(state: State, began_ns: u64) -> Event {
+    Event::StateSlice { state, began_ns }
 }
