@@ -7,7 +7,7 @@
 mod handles;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use self::handles::Handles;
 use crate::error::Error;
@@ -27,6 +27,8 @@ pub(crate) struct RoundOf<S> {
     pub(crate) lane: LaneNumber,
     pub(crate) number: Round,
     open: Handles,
+    /// Time at which the last handle was given back, in a run that is traced; 0 before.
+    posted_ns: AtomicU64,
     /// Number of operations by target.
     sent: Box<[AtomicU32]>,
     /// Number of operations that are parked at their targets.
@@ -52,6 +54,8 @@ pub(crate) trait RoundOwner: Clone {
     fn ranks(&self) -> u32;
     /// Returns the largest number of operations of a round.
     fn limit(&self) -> u32;
+    /// Returns the time; 0 if the run is not traced.
+    fn trace_clock(&self) -> u64;
     /// Makes the next pass of the engine fail the run, for callers that hold a lock.
     fn fail_soon(&self, error: Error);
 }
@@ -65,6 +69,7 @@ impl<S: RoundOwner> RoundOf<S> {
             lane,
             number,
             open: Handles::new(),
+            posted_ns: AtomicU64::new(0),
             sent: (0..sender.ranks()).map(|_| AtomicU32::new(0)).collect(),
             parked: AtomicU32::new(0),
             uneven: AtomicBool::new(false),
@@ -111,6 +116,7 @@ impl<S: RoundOwner> RoundOf<S> {
     pub(crate) fn renew(&mut self, number: Round) {
         self.number = number;
         self.open = Handles::new();
+        *self.posted_ns.get_mut() = 0;
         self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
         *self.parked.get_mut() = 0;
         *self.uneven.get_mut() = false;
@@ -131,7 +137,20 @@ impl<S: RoundOwner> RoundOf<S> {
     /// when its rank makes progress.
     #[inline]
     pub(crate) fn leave(&self) -> bool {
-        self.open.leave()
+        let is_last = self.open.leave();
+        if is_last {
+            let now_ns = self.sender.trace_clock();
+            if now_ns > 0 {
+                self.posted_ns.store(now_ns, Ordering::Relaxed);
+            }
+        }
+        is_last
+    }
+
+    /// Returns the time at which the last handle was given back; 0 if the run is not traced, or
+    /// the thread that gave it back has not noted it yet.
+    pub(crate) fn posted_ns(&self) -> u64 {
+        self.posted_ns.load(Ordering::Relaxed)
     }
 
     /// Counts operations to a target.

@@ -184,6 +184,11 @@ impl RoundOwner for Arc<Sender> {
         self.open_rounds.limit()
     }
 
+    #[inline]
+    fn trace_clock(&self) -> u64 {
+        self.tracer.clock()
+    }
+
     #[cold]
     fn fail_soon(&self, error: Error) {
         Sender::fail_soon(self, error);

@@ -7,6 +7,7 @@ use talpf_traces::{Event, ValueKind, WaitNs};
 
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::operation::{Transfer, Verb};
+use crate::sender::RoundState;
 
 /// Records the events of one rank, with the numbers of messages, which match sends with arrivals:
 /// requests of one queue pair arrive in order, so both sides count.
@@ -66,15 +67,44 @@ impl Tracer {
         });
     }
 
-    /// Records the arrival of an announced operation.
-    pub(crate) fn arrival(&self, source: Rank, lane: LaneNumber, round: Round) {
+    /// Records the arrival of an announced operation. Returns the time; 0 if this thread has no
+    /// stream.
+    pub(crate) fn arrival(&self, source: Rank, lane: LaneNumber, round: Round) -> u64 {
         let number = self.arrived[source.index()].fetch_add(1, Ordering::Relaxed);
-        self.record_receive(source, announced(number), lane, round);
+        self.record_receive(source, announced(number), lane, round)
     }
 
-    fn record_receive(&self, source: Rank, message: u64, lane: LaneNumber, round: Round) {
+    fn record_receive(&self, source: Rank, message: u64, lane: LaneNumber, round: Round) -> u64 {
         let (rank, peer, lane, round) = (self.rank.0, source.0, u32::from(lane.0), round.0);
-        self.group.trace(|_| Event::Receive { rank, peer, message, lane, round });
+        let mut arrived_ns = 0;
+        self.group.trace(|now_ns| {
+            arrived_ns = now_ns;
+            Event::Receive { rank, peer, message, lane, round }
+        });
+        arrived_ns
+    }
+
+    /// Records the end of a sync whose round was posted, and had its last arrival, at these times;
+    /// 0 if not known: then it counts from its end, and the arrivals from where it was posted.
+    pub(crate) fn end_sync(&self, round: &RoundState, last_arrival_ns: u64) {
+        if self.traced {
+            let (rank, lane, number) = (self.rank.0, u32::from(round.lane.0), round.number.0);
+            let posted_ns = round.posted_ns();
+            self.group.trace(|now_ns| {
+                let since = |time_ns, or_ns| match time_ns {
+                    0 => or_ns,
+                    time_ns => time_ns,
+                };
+                let posted_ns = since(posted_ns, now_ns);
+                Event::SyncEnd {
+                    rank,
+                    lane,
+                    round: number,
+                    posted: WaitNs::between(posted_ns, now_ns),
+                    arrived: WaitNs::between(since(last_arrival_ns, posted_ns), now_ns),
+                }
+            });
+        }
     }
 
     /// Records the beginning of a get, which moves data from the target to this rank. Returns the
@@ -97,7 +127,7 @@ impl Tracer {
 
     /// Records the end of a get.
     pub(crate) fn end_get(&self, target: Rank, message: u64, lane: LaneNumber, round: Round) {
-        self.record_receive(target, message, lane, round);
+        let _ = self.record_receive(target, message, lane, round);
     }
 
     /// Records a pass over the completion queues that has found completions.

@@ -56,6 +56,11 @@ pub enum Event {
         lane: u32,
         /// Number of the round, from 0.
         round: u64,
+        /// Time since the end was asked for and all operations of the rank were posted: the cost
+        /// of the sync.
+        posted: WaitNs,
+        /// Time since the last arrival; since all was posted if there was none.
+        arrived: WaitNs,
     },
     /// Data leaves the rank that owns it. Recorded at the physical send.
     Send {
@@ -146,23 +151,33 @@ pub enum ValueKind {
     PollCompletions,
 }
 
-/// Time between a call and the send that it caused.
+/// Time between two moments, in 32 bits, which keep a record within 40 bytes.
 ///
-/// **Units**: nanoseconds, saturating at 4.29 s: 32 bits keep a record within 40 bytes, and on a
-/// drawing longer times cannot be distinguished.
+/// **Units**: nanoseconds. Exact below 2.1 s, then rounded down to 1,024 ns; saturates at 36
+/// minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct WaitNs(u32);
 
 impl WaitNs {
-    /// Returns the time from `called_ns` to `sent_ns`; 0 if they are out of order.
-    pub const fn between(called_ns: u64, sent_ns: u64) -> Self {
-        let waited = sent_ns.saturating_sub(called_ns);
-        Self(if waited > u32::MAX as u64 { u32::MAX } else { waited as u32 })
+    /// Bit of times in units of 1,024 ns.
+    const COARSE: u32 = 1 << 31;
+    const COARSE_SHIFT: u32 = 10;
+
+    /// Returns the time from `from_ns` to `to_ns`; 0 if they are out of order.
+    pub const fn between(from_ns: u64, to_ns: u64) -> Self {
+        let waited = to_ns.saturating_sub(from_ns);
+        if waited < Self::COARSE as u64 {
+            return Self(waited as u32);
+        }
+        let units = waited >> Self::COARSE_SHIFT;
+        let most = Self::COARSE - 1;
+        Self(Self::COARSE | if units > most as u64 { most } else { units as u32 })
     }
 
     /// Returns the time in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
-        self.0 as u64
+        let units = (self.0 & !Self::COARSE) as u64;
+        if self.0 < Self::COARSE { units } else { units << Self::COARSE_SHIFT }
     }
 }
 
@@ -180,10 +195,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_saturate_at_both_ends() {
+    fn waits_are_exact_then_rounded_and_saturate() {
         assert_eq!(WaitNs::between(10, 25).as_nanos(), 15);
         assert_eq!(WaitNs::between(25, 10).as_nanos(), 0);
-        assert_eq!(WaitNs::between(0, u64::from(u32::MAX)).as_nanos(), u64::from(u32::MAX));
-        assert_eq!(WaitNs::between(0, 1 << 32).as_nanos(), u64::from(u32::MAX));
+        let exact = (1 << 31) - 1;
+        assert_eq!(WaitNs::between(0, exact).as_nanos(), exact);
+        assert_eq!(WaitNs::between(0, exact + 1).as_nanos(), exact + 1);
+        assert_eq!(WaitNs::between(0, exact + 1_024).as_nanos(), exact + 1);
+        assert_eq!(WaitNs::between(0, u64::MAX).as_nanos(), exact << 10);
+    }
+
+    #[test]
+    fn waits_are_ordered_as_times() {
+        let times = [0, 1, (1 << 31) - 1, 1 << 31, 1 << 33, u64::MAX];
+        assert!(times.map(|to_ns| WaitNs::between(0, to_ns)).is_sorted());
     }
 }

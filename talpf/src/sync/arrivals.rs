@@ -10,6 +10,8 @@ pub(crate) struct RoundArrivals {
     /// Number of operations that have arrived, by source.
     pub(crate) data: Box<[u32]>,
     pub(crate) total: u32,
+    /// Time of the last arrival, in a run that is traced; 0 before.
+    pub(crate) last_ns: u64,
     /// Number of operations that each source has announced for this rank; 0 without a message.
     /// Final once the messages of all steps of the exchange have arrived.
     counts: Box<[u32]>,
@@ -62,6 +64,7 @@ impl RoundArrivals {
         RoundArrivals {
             data: vec![0; ranks].into(),
             total: 0,
+            last_ns: 0,
             counts: vec![0; ranks].into(),
             has_counts: false,
             counted: Steps::default(),
@@ -77,7 +80,7 @@ impl RoundArrivals {
         if self.has_counts {
             self.counts.fill(0);
         }
-        (self.total, self.has_counts, self.acks) = (0, false, 0);
+        (self.total, self.last_ns, self.has_counts, self.acks) = (0, 0, false, 0);
         (self.counted, self.barrier) = (Steps::default(), Steps::default());
     }
 

@@ -164,7 +164,8 @@ impl State {
                 round.total = round.total.saturating_add(count);
                 if sender.tracer.is_traced() {
                     for _ in 0..count {
-                        sender.tracer.arrival(source, lane, number);
+                        let now_ns = sender.tracer.arrival(source, lane, number);
+                        round.last_ns = now_ns;
                     }
                 }
             }

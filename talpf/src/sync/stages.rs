@@ -1,7 +1,5 @@
 //! The stages of a sync.
 
-use talpf_traces::Event;
-
 use super::abandoned::Finished;
 use super::active_sync::{ActiveSync, Progress, Stage, exchange_is_barrier};
 use super::arrivals::RoundArrivals;
@@ -185,6 +183,7 @@ impl State {
             return Progress::Wait;
         }
         let state = self.lane(lane);
+        let last_arrival_ns = state.arrivals.round(number).map_or(0, |round| round.last_ns);
         if sync.mode.ack {
             // The acknowledgements of this round come after it has ended.
             state.unacknowledged = sync.round.sent().filter(|&count| count > 0).count() as u32;
@@ -193,10 +192,7 @@ impl State {
             state.unacknowledged = 0;
             state.arrivals.forget_before(Round(number.0 + 1));
         }
-        if sender.tracer.is_traced() {
-            let (rank_number, lane) = (self.rank.0, u32::from(lane.0));
-            sender.group.trace(|_| Event::SyncEnd { rank: rank_number, lane, round: number.0 });
-        }
+        sender.tracer.end_sync(&sync.round, last_arrival_ns);
         Progress::End
     }
 }

@@ -43,11 +43,16 @@ fn values(len: usize, modes: [SyncMode; 2]) -> BTreeMap<u64, Vec<i64>> {
         }
         Ok(())
     });
+    values_of(&trace, "1")
+}
+
+/// Returns the values of every kind of event of Paraver's task `task`, in order of time.
+fn values_of(trace: &str, task: &str) -> BTreeMap<u64, Vec<i64>> {
     let mut values = BTreeMap::<u64, Vec<i64>>::new();
-    // Of rank 0: 2:cpu:application:rank:thread:time, and then pairs of kind and value.
+    // 2:cpu:application:rank:thread:time, and then pairs of kind and value.
     for line in trace.lines() {
         let fields: Vec<&str> = line.split(':').collect();
-        if fields[0] == "2" && fields[3] == "1" {
+        if fields[0] == "2" && fields[3] == task {
             for pair in fields[6..].chunks(2) {
                 let value = pair[1].parse().unwrap();
                 values.entry(pair[0].parse().unwrap()).or_default().push(value);
@@ -69,6 +74,40 @@ fn arrivals_expected_are_those_of_the_sync() {
     assert!(values(1, [SyncMode::msg(1); 2])[&EXPECTED].contains(&1));
     // The first sync learns it, the second has it when it begins.
     assert!(values(1, [SyncMode::CACHED; 2])[&EXPECTED].contains(&1));
+}
+
+#[test]
+fn a_sync_costs_from_where_its_rank_has_done_its_own_work() {
+    const ROUNDS: u64 = 20;
+    let late = std::time::Duration::from_millis(1);
+    let trace = traced(2, 2, move |ctx| async move {
+        let mine = common::array(&ctx, vec![1u64; 1])?;
+        ctx.register_local(&mine)?;
+        let inbox = common::array(&ctx, vec![0u64; 1])?;
+        let slot = ctx.register_global(&inbox).await?;
+        for _ in 0..ROUNDS {
+            let round = ctx.round();
+            let sync = ctx.sync(SyncMode::msg(1)).window(&inbox.all()).spawn()?;
+            // Asked for before its own put is posted.
+            ctx.group().wait_for(late).await;
+            let (slot, peer) = (slot.clone(), Rank(1 - ctx.rank().0));
+            let put = ctx.group().task("late").input(&mine.all());
+            put.run(move |mine| drop(round.put(mine, slot.at(peer, 0))))?.await?;
+            sync.await?;
+        }
+        Ok(())
+    });
+    let values = values_of(&trace, "1");
+    let [ended, asked, cost, arrived, open] =
+        [5, 6, 7, 8, 10].map(|kind| &values[&(95_000_000 + kind)]);
+    assert_eq!(ended.iter().filter(|round| **round > 0).count(), ended.len());
+    assert!(ended.len() as u64 >= ROUNDS && cost.len() == ended.len(), "{trace}");
+    let late_ns = late.as_nanos() as i64;
+    let waited = |times: &[i64]| times.iter().filter(|time| **time >= late_ns).count();
+    assert!(waited(asked) as u64 >= ROUNDS, "{asked:?}");
+    assert!(waited(cost) < ended.len() / 2, "{cost:?}");
+    assert!(arrived.iter().zip(asked).all(|(arrived, asked)| arrived <= asked), "{arrived:?}");
+    assert_eq!(open.last(), Some(&0));
 }
 
 /// More puts than a send queue has room for.

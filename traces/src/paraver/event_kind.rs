@@ -19,6 +19,18 @@ pub enum EventKind {
     SyncRound = 95_000_003,
     /// Arrivals that the sync waits for; 0 also if not known.
     SyncExpected = 95_000_004,
+    /// Round that has ended, plus 1, on the row of the worker that saw it end.
+    SyncEnded = 95_000_005,
+    /// Nanoseconds from where the end of the round was asked for.
+    SyncAsked = 95_000_006,
+    /// Nanoseconds from where the rank's own operations were done, too: the cost of the sync.
+    SyncOwnWorkDone = 95_000_007,
+    /// Nanoseconds from the last arrival of the round.
+    SyncArrivalsComplete = 95_000_008,
+    /// [`SyncMode::number`] of the sync that ended the round.
+    SyncEndedMode = 95_000_009,
+    /// Rounds of the rank whose end was asked for and has not come, on its first thread.
+    RoundsOpen = 95_000_010,
     /// Outstanding requests of the rank, on its first thread.
     OutstandingRequests = 95_000_011,
     /// Number of completions found by one pass over the completion queues.
@@ -29,13 +41,19 @@ pub enum EventKind {
 
 impl EventKind {
     /// All event types, by increasing number.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 15] = [
         Self::TaskId,
         Self::TaskType,
         Self::SyncMode,
         Self::SyncLane,
         Self::SyncRound,
         Self::SyncExpected,
+        Self::SyncEnded,
+        Self::SyncAsked,
+        Self::SyncOwnWorkDone,
+        Self::SyncArrivalsComplete,
+        Self::SyncEndedMode,
+        Self::RoundsOpen,
         Self::OutstandingRequests,
         Self::PollCompletions,
         Self::TaskStarted,
@@ -55,6 +73,12 @@ impl EventKind {
             Self::SyncLane => "Sync lane",
             Self::SyncRound => "Sync round",
             Self::SyncExpected => "Sync arrivals expected",
+            Self::SyncEnded => "Sync ended",
+            Self::SyncAsked => "Sync asked to end",
+            Self::SyncOwnWorkDone => "Sync own work done to end",
+            Self::SyncArrivalsComplete => "Sync arrivals complete to end",
+            Self::SyncEndedMode => "Mode of the sync ended",
+            Self::RoundsOpen => "Rounds open",
             Self::OutstandingRequests => "Requests outstanding",
             Self::PollCompletions => "Completions in a poll pass",
             Self::TaskStarted => "Task started",
@@ -66,7 +90,9 @@ impl EventKind {
     pub(crate) fn values<'a>(self, task_names: &[&'a str]) -> Vec<(i64, &'a str)> {
         match self {
             Self::TaskType | Self::TaskStarted => (1..).zip(task_names.iter().copied()).collect(),
-            Self::SyncMode => SyncMode::all().map(|mode| (mode.number(), mode.name())).collect(),
+            Self::SyncMode | Self::SyncEndedMode => {
+                SyncMode::all().map(|mode| (mode.number(), mode.name())).collect()
+            }
             _ => Vec::new(),
         }
     }

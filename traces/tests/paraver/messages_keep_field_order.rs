@@ -1,6 +1,6 @@
 //! Communication lines: matches of sends and receives, and the order of their times.
 
-use crate::support::{Trace, info, recorded};
+use crate::support::{Trace, ended, info, recorded};
 use talpf_traces::{Event, WaitNs};
 
 fn send(rank: u32, peer: u32, message: u64, waited_ns: u64) -> Event {
@@ -21,7 +21,7 @@ fn messages(events: &[(u32, u64, Event)]) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn sender_then_receiver_each_logical_then_physical() {
-    let sync = Event::SyncEnd { rank: 1, lane: 2, round: 4 };
+    let sync = ended(1, 2, 4);
     let (lines, comments) =
         messages(&[(0, 25, send(0, 1, 9, 5)), (1, 70, receive(1, 0, 9, 4)), (0, 90, sync)]);
     assert_eq!(lines, ["3:1:1:1:1:20:25:2:1:2:2:90:70:64:9"]);
@@ -33,10 +33,10 @@ fn only_the_same_rank_lane_and_round_covers_a_message() {
     let (lines, _) = messages(&[
         (0, 25, send(0, 1, 9, 0)),
         (1, 70, receive(1, 0, 9, 4)),
-        (1, 60, Event::SyncEnd { rank: 1, lane: 2, round: 4 }),
-        (1, 80, Event::SyncEnd { rank: 0, lane: 2, round: 4 }),
-        (1, 81, Event::SyncEnd { rank: 1, lane: 1, round: 4 }),
-        (1, 82, Event::SyncEnd { rank: 1, lane: 2, round: 5 }),
+        (1, 60, ended(1, 2, 4)),
+        (1, 80, ended(0, 2, 4)),
+        (1, 81, ended(1, 1, 4)),
+        (1, 82, ended(1, 2, 5)),
     ]);
     assert_eq!(lines, ["3:1:1:1:1:25:25:2:1:2:2:70:70:64:9"]);
 }
@@ -80,7 +80,7 @@ fn reused_message_numbers_match_in_order() {
 
 #[test]
 fn arrival_recorded_before_its_send_moves_to_the_send() {
-    let sync = Event::SyncEnd { rank: 1, lane: 2, round: 4 };
+    let sync = ended(1, 2, 4);
     let (lines, comments) =
         messages(&[(1, 20, receive(1, 0, 9, 4)), (1, 22, sync), (0, 25, send(0, 1, 9, 15))]);
     assert_eq!(lines, ["3:1:1:1:1:10:25:2:1:2:2:25:25:64:9"]);

@@ -37,11 +37,8 @@ fn event(names: Vec<LabelId>) -> impl Strategy<Value = Event> {
                 expected
             }
         ),
-        (rank(), 0..3_u32, number()).prop_map(|(rank, lane, round)| Event::SyncEnd {
-            rank,
-            lane,
-            round
-        }),
+        (rank(), 0..3_u32, number())
+            .prop_map(|(rank, lane, round)| crate::support::ended(rank, lane, round)),
         (rank(), rank(), number(), any::<u64>(), 0..100_u64).prop_map(
             |(rank, peer, message, bytes, waited)| {
                 let waited = WaitNs::between(0, waited);

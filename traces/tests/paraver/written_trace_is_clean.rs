@@ -2,7 +2,7 @@
 //! by line as expected.
 
 use crate::support;
-use crate::support::{Trace, info, state};
+use crate::support::{Trace, ended, info, state};
 use talpf_traces::{Event, Recorder, State, SyncArrivals, SyncMode, ValueKind, WaitNs};
 
 #[test]
@@ -25,7 +25,7 @@ fn two_ranks_on_two_workers() {
     second.record(20, Event::SyncBegin { rank: 1, lane: 0, round: 3, mode, expected: Some(1) });
     second.record(60, Event::Receive { rank: 1, peer: 0, message: 5, lane: 0, round: 3 });
     second.record(60, Event::Value { rank: 1, kind: ValueKind::PollCompletions, value: 1 });
-    second.record(70, Event::SyncEnd { rank: 1, lane: 0, round: 3 });
+    second.record(70, ended(1, 0, 3));
     second.record(80, Event::task_slice(1, 8, sync, 20, true));
     second.record(90, state(State::Blocked, 85));
     drop(second);
@@ -44,13 +44,15 @@ fn two_ranks_on_two_workers() {
 1:1:1:1:1:10:50:1
 2:1:1:1:1:10:10:7:11:2:95000021:2
 1:2:1:2:2:20:80:1
+2:0:1:2:1:20:95000010:1
 2:2:1:2:2:20:10:8:11:3:95000021:3:95000001:7:95000002:1:95000003:4:95000004:1
 3:1:1:1:1:30:40:2:1:2:2:70:60:4096:5
 2:1:1:1:1:40:95000011:1
 1:1:1:1:1:50:100:2
 2:1:1:1:1:50:10:0:11:0
 2:2:1:2:2:60:95000012:1
-2:2:1:2:2:70:95000001:0:95000002:0:95000003:0:95000004:0
+2:0:1:2:1:70:95000010:0
+2:2:1:2:2:70:95000005:4:95000007:3:95000008:2:95000001:0:95000002:0:95000003:0:95000004:0:95000006:50:95000009:7
 1:2:1:2:2:80:85:7
 2:2:1:2:2:80:10:0:11:0
 1:2:1:2:2:85:90:9
@@ -61,8 +63,8 @@ fn two_ranks_on_two_workers() {
     let report = trace.assert_clean();
     assert!(report.findings().is_empty(), "{report}");
     let counts = report.counts();
-    assert_eq!((counts.records, counts.states, counts.events), (19, 11, 7));
-    assert_eq!((counts.event_values, counts.communications), (20, 1));
+    assert_eq!((counts.records, counts.states, counts.events), (21, 11, 9));
+    assert_eq!((counts.event_values, counts.communications), (27, 1));
     assert_eq!((counts.ranks, counts.threads, counts.nodes, counts.cpus), (2, 4, 1, 2));
     assert_eq!((counts.duration, counts.unit), (100, "ns"));
 }

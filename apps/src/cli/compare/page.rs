@@ -82,7 +82,7 @@ fn plots(results: &Results) -> String {
             series(results, true, |point| rate(point, point.normalised)),
         ),
         figure(
-            "Sync under way, per round",
+            "Cost of a sync, own work done to its end",
             "us",
             series(results, false, |point| point.traced(|trace| trace.sync_us)),
         ),

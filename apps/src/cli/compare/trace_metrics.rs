@@ -10,7 +10,8 @@ use talpf_apps::run::Machine;
 use talpf_traces::{Recorder, TraceInfo};
 
 const TASK_TYPE: &str = "11";
-const SYNC_MODE: &str = "95000001";
+const SYNC_ENDED: &str = "95000005";
+const SYNC_OWN_WORK_DONE: &str = "95000007";
 
 /// Metrics of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -21,7 +22,8 @@ pub(super) struct TraceMetrics {
     pub(super) bytes: u64,
     /// Number of rounds that ended, of all ranks and lanes together.
     pub(super) rounds: u64,
-    /// Average time in which a rank had a sync under way, per round. **Units**: microseconds.
+    /// Average time in which a rank had a sync under way and its own operations of the round
+    /// done, per round; rounds that overlap count once. **Units**: microseconds.
     pub(super) sync_us: f64,
     /// Share of the workers' time without a kernel, from the first to the last kernel.
     pub(super) idle: f64,
@@ -49,8 +51,8 @@ impl TraceMetrics {
     fn of_texts(prv: &str, kernels: &HashSet<&str>, workers: usize) -> Self {
         let mut metrics = Self::default();
         let mut kernel_since: HashMap<(&str, &str), u64> = HashMap::new();
-        let mut sync_since: HashMap<(&str, &str), u64> = HashMap::new();
-        let (mut first, mut last, mut computed, mut synced) = (u64::MAX, 0, 0, 0);
+        let mut syncs: HashMap<&str, Vec<(u64, u64)>> = HashMap::new();
+        let (mut first, mut last, mut computed) = (u64::MAX, 0, 0);
         for line in prv.lines() {
             let fields: Vec<&str> = line.split(':').collect();
             match fields[..] {
@@ -68,12 +70,10 @@ impl TraceMetrics {
                                     first = first.min(time);
                                 }
                             }
-                            [SYNC_MODE, "0"] => {
-                                synced += sync_since.remove(&row).map_or(0, |since| time - since);
-                            }
-                            [SYNC_MODE, _] => {
-                                metrics.rounds += 1;
-                                sync_since.entry(row).or_insert(time);
+                            [SYNC_ENDED, _] => metrics.rounds += 1,
+                            [SYNC_OWN_WORK_DONE, cost] => {
+                                let since = time.saturating_sub(number(cost));
+                                syncs.entry(task).or_default().push((since, time));
                             }
                             _ => {}
                         }
@@ -86,11 +86,24 @@ impl TraceMetrics {
                 _ => {}
             }
         }
+        let synced: u64 = syncs.into_values().map(covered).sum();
         metrics.sync_us = synced as f64 / 1e3 / metrics.rounds.max(1) as f64;
         let available = last.saturating_sub(first) as f64 * workers as f64;
         metrics.idle = if available > 0.0 { 1.0 - computed as f64 / available } else { 0.0 };
         metrics
     }
+}
+
+/// Returns the time that the intervals cover together.
+fn covered(mut intervals: Vec<(u64, u64)>) -> u64 {
+    intervals.sort_unstable();
+    let mut reached = 0;
+    let uncovered = intervals.into_iter().map(|(begin, end)| {
+        let begin = begin.max(reached);
+        reached = reached.max(end);
+        end.saturating_sub(begin)
+    });
+    uncovered.sum()
 }
 
 fn read(path: &Path) -> Result<String, Error> {
@@ -120,11 +133,13 @@ mod tests {
         let kernels = types(pcf, &["pull", "move"]);
         assert_eq!(kernels, HashSet::from(["5"]));
         let prv = "#Paraver\n2:1:1:1:1:100:10:7:11:5\n2:1:1:1:1:300:10:0:11:0\n\
-                   2:2:1:2:2:200:10:8:11:3:95000001:7\n2:2:1:2:2:4200:95000001:0\n\
+                   2:2:1:2:2:200:10:8:11:3:95000001:7\n2:2:1:2:2:4200:95000005:1:95000007:4000\n\
+                   2:0:1:2:1:4300:95000005:1:95000007:2100\n2:1:1:1:1:900:95000005:1:95000007:0\n\
                    2:2:1:2:2:500:10:9:11:5\n2:2:1:2:2:600:11:0\n\
                    1:1:1:1:1:0:100:0\n3:1:1:1:1:5:6:2:1:2:1:9:9:64:1\n3:1:1:1:1:5:6:2:1:2:1:9:9:8:2\n";
         let metrics = TraceMetrics::of_texts(prv, &kernels, 2);
-        let expected = TraceMetrics { messages: 2, bytes: 72, rounds: 1, sync_us: 4.0, idle: 0.7 };
+        let expected =
+            TraceMetrics { messages: 2, bytes: 72, rounds: 3, sync_us: 4.1 / 3.0, idle: 0.7 };
         assert_eq!(metrics, expected);
     }
 }

@@ -124,7 +124,9 @@ impl Halves {
                 lane,
                 round,
             }),
-            Event::SyncEnd { rank, lane, round } => self.sync_ends.push((rank, lane, round, now)),
+            Event::SyncEnd { rank, lane, round, .. } => {
+                self.sync_ends.push((rank, lane, round, now))
+            }
             _ => {}
         }
     }

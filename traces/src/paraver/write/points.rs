@@ -1,7 +1,8 @@
 //! Event lines: the events of a thread at each moment.
 //!
 //! A sync may begin on one worker and end on another, and several may be open at once. It is drawn
-//! on the thread where it began; that thread shows the latest one that is still open.
+//! on the thread where it began; that thread shows the latest one that is still open. As that
+//! hides others, each leaves its own times where it ends.
 
 use std::collections::HashMap;
 
@@ -25,6 +26,7 @@ type SyncKey = (u32, u32, u64);
 #[derive(Clone, Copy, Debug)]
 struct OpenSync {
     key: SyncKey,
+    asked_ns: u64,
     mode: SyncMode,
     expected: Option<u32>,
 }
@@ -42,6 +44,8 @@ pub(super) struct Points<'a> {
     sync_threads: HashMap<SyncKey, Thread>,
     /// Open syncs of each thread, the latest last.
     open_syncs: Vec<Vec<OpenSync>>,
+    /// Number of open syncs of each rank.
+    rounds_open: Vec<i64>,
     moment: Vec<Point>,
 }
 
@@ -57,6 +61,7 @@ impl<'a> Points<'a> {
             shown: vec![None; layout.workers as usize],
             sync_threads: HashMap::new(),
             open_syncs: vec![Vec::new(); threads],
+            rounds_open: vec![0; layout.ranks as usize],
             moment: Vec::new(),
         }
     }
@@ -74,10 +79,21 @@ impl<'a> Points<'a> {
                 }
             }
             Event::SyncBegin { rank, lane, round, mode, expected } => {
-                let sync = OpenSync { key: (rank, lane, round), mode, expected };
+                let asked_ns = entry.time_ns();
+                let sync = OpenSync { key: (rank, lane, round), asked_ns, mode, expected };
                 self.begin_sync(entry.thread(rank), sync);
             }
-            Event::SyncEnd { rank, lane, round } => self.end_sync((rank, lane, round)),
+            Event::SyncEnd { rank, lane, round, posted, arrived } => {
+                let thread = entry.thread(rank);
+                self.show(thread, EventKind::SyncEnded, from_one(round));
+                self.show(thread, EventKind::SyncOwnWorkDone, posted.as_nanos() as i64);
+                self.show(thread, EventKind::SyncArrivalsComplete, arrived.as_nanos() as i64);
+                if let Some(sync) = self.end_sync((rank, lane, round)) {
+                    let asked_ns = (entry.time_ns() - sync.asked_ns) as i64;
+                    self.show(thread, EventKind::SyncAsked, asked_ns);
+                    self.show(thread, EventKind::SyncEndedMode, sync.mode.number());
+                }
+            }
             Event::Value { rank, kind, value } => {
                 let thread = match kind {
                     ValueKind::OutstandingRequests => Thread { rank, worker: 0 },
@@ -120,22 +136,30 @@ impl<'a> Points<'a> {
         self.sync_threads.insert(sync.key, thread);
         self.open_syncs[self.layout.index(thread)].push(sync);
         self.show_sync(thread, Some(sync));
+        self.count_open(sync.key.0, 1);
     }
 
-    fn end_sync(&mut self, key: SyncKey) {
-        let Some(thread) = self.sync_threads.remove(&key) else {
-            return;
-        };
+    /// Ends a sync, and returns it if it was open.
+    fn end_sync(&mut self, key: SyncKey) -> Option<OpenSync> {
+        let thread = self.sync_threads.remove(&key)?;
         let open = &mut self.open_syncs[self.layout.index(thread)];
-        let Some(position) = open.iter().rposition(|sync| sync.key == key) else {
-            return;
-        };
+        let position = open.iter().rposition(|sync| sync.key == key)?;
         let was_shown = position + 1 == open.len();
-        open.remove(position);
+        let ended = open.remove(position);
         if was_shown {
             let shown = open.last().copied();
             self.show_sync(thread, shown);
         }
+        self.count_open(key.0, -1);
+        Some(ended)
+    }
+
+    /// Changes the number of open syncs of a rank.
+    fn count_open(&mut self, rank: u32, change: i64) {
+        let open = &mut self.rounds_open[rank as usize];
+        *open += change;
+        let open = *open;
+        self.show(Thread { rank, worker: 0 }, EventKind::RoundsOpen, open);
     }
 
     /// Shows the task that a worker runs now, if that has changed.
@@ -167,13 +191,12 @@ impl<'a> Points<'a> {
     }
 
     fn show_sync(&mut self, thread: Thread, sync: Option<OpenSync>) {
-        let (_, lane, round) = sync.map_or((0, 0, 0), |sync| sync.key);
-        let from_one = |number: u64| {
-            if sync.is_some() { (number % EXACT_LIMIT) as i64 + 1 } else { 0 }
-        };
+        let (lane, round) = sync.map_or((0, 0), |OpenSync { key: (_, lane, round), .. }| {
+            (from_one(lane.into()), from_one(round))
+        });
         self.show(thread, EventKind::SyncMode, sync.map_or(0, |sync| sync.mode.number()));
-        self.show(thread, EventKind::SyncLane, from_one(lane.into()));
-        self.show(thread, EventKind::SyncRound, from_one(round));
+        self.show(thread, EventKind::SyncLane, lane);
+        self.show(thread, EventKind::SyncRound, round);
         let expected = sync.and_then(|sync| sync.expected).unwrap_or_default();
         self.show(thread, EventKind::SyncExpected, expected.into());
     }
@@ -181,4 +204,9 @@ impl<'a> Points<'a> {
     fn show(&mut self, thread: Thread, kind: EventKind, value: i64) {
         self.moment.push(Point { thread, kind, value });
     }
+}
+
+/// Returns a number as a value, of which 0 means none.
+fn from_one(number: u64) -> i64 {
+    (number % EXACT_LIMIT) as i64 + 1
 }

@@ -7,7 +7,7 @@ pub(crate) mod sample;
 use std::fs;
 
 use talpf_traces::paraver::{Report, check};
-use talpf_traces::{Event, LabelId, Recorder, State, TraceInfo};
+use talpf_traces::{Event, LabelId, Recorder, State, TraceInfo, WaitNs};
 use tempfile::TempDir;
 
 /// Texts of the three files of a trace.
@@ -87,4 +87,10 @@ pub(crate) fn further(rank: u32, task: u64, began_ns: u64) -> Event {
 /// Creates a state from `began_ns`.
 pub(crate) fn state(state: State, began_ns: u64) -> Event {
     Event::StateSlice { state, began_ns }
+}
+
+/// Creates the end of a sync, 3 ns after all was posted and 2 ns after the last arrival.
+pub(crate) fn ended(rank: u32, lane: u32, round: u64) -> Event {
+    let (posted, arrived) = (WaitNs::between(0, 3), WaitNs::between(0, 2));
+    Event::SyncEnd { rank, lane, round, posted, arrived }
 }
