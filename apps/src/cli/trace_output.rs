@@ -1,5 +1,6 @@
 //! Trace of a run.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -60,7 +61,8 @@ impl TraceOutput {
         &self.files
     }
 
-    /// Writes the records of a run on `machine`, and returns a line with the path.
+    /// Writes the records of a run on `machine`, and returns a line with the path. Warns on the
+    /// error stream of records that are missing.
     pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<Line, Error> {
         let version = format!("talpf {}", env!("CARGO_PKG_VERSION"));
         let info = TraceInfo {
@@ -75,8 +77,18 @@ impl TraceOutput {
         let files = recorder.write_paraver(&folder, stem, &info).map_err(Error::WriteTrace)?;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
         let path = files.prv.display();
+        if let Some(loss) = loss(&files.prv, dropped) {
+            // With a single call, as errors; those of the stream are ignored.
+            let _ = io::stderr().write_all(format!("warning: {loss}\n").as_bytes());
+        }
         Ok(("trace", format!("{path} ({}, {dropped} dropped)", counted(kept, "record"))))
     }
+}
+
+/// Describes the records that a trace lacks; `None` if it has all.
+fn loss(path: &Path, dropped: u64) -> Option<String> {
+    let records = (dropped > 0).then(|| counted(dropped, "record"))?;
+    Some(format!("{} lacks {records}, where its state is `Not recorded`", path.display()))
 }
 
 /// Formats a time as Paraver does, in UTC.
@@ -104,6 +116,13 @@ pub(super) fn utc(time: SystemTime) -> String {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn only_a_trace_that_lacks_records_is_warned_of() {
+        assert_eq!(loss(Path::new("t/jacobi.prv"), 0), None);
+        let text = "t/jacobi.prv lacks 1 record, where its state is `Not recorded`";
+        assert_eq!(loss(Path::new("t/jacobi.prv"), 1).as_deref(), Some(text));
+    }
 
     #[test]
     fn dates_around_leap_days_and_new_year() {

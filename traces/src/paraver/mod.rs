@@ -20,5 +20,8 @@ const OBJECT_LIMIT: u64 = 65_535;
 /// Largest exact time or value: Paraver computes both as doubles.
 const EXACT_LIMIT: u64 = 1 << 53;
 
+/// Texts of comments that say what a trace lacks.
+const LOSSES: [&str; 2] = ["records dropped", "streams were still open"];
+
 /// Largest event type, event value or state that can have a label.
 const LABEL_LIMIT: u64 = i32::MAX as u64;

@@ -2,14 +2,19 @@
 //! linter names the rule, the file, the line and the value.
 
 use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
 
-use crate::support::sample::{File, changed, sample};
-use File::{Pcf, Prv, Row};
-use talpf_traces::paraver::{Rule, Severity};
+use crate::support::sample::File as Part;
+use crate::support::sample::{changed, sample};
+use Part::{Pcf, Prv, Row};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use talpf_traces::paraver::{Report, Rule, Severity, check};
 
 /// Change to the sample, and the first finding of the rule: line and text.
 struct Pitfall {
-    file: File,
+    file: Part,
     old: &'static str,
     new: &'static str,
     rule: Rule,
@@ -18,7 +23,7 @@ struct Pitfall {
 }
 
 const fn pitfall(
-    file: File,
+    file: Part,
     old: &'static str,
     new: &'static str,
     rule: Rule,
@@ -68,6 +73,10 @@ const PITFALLS: &[Pitfall] = &[
     pitfall(Prv, "c:1:1:2:1:2", "c:1:1:2:1:3", Rule::CommunicatorForm, 2, "task 3; application 1 has 2"),
     pitfall(Prv, "c:1:1:2:1:2", "c:", Rule::FieldCount, 2, "field 1 is ``"),
 
+    // Comments.
+    pitfall(Prv, "# a comment", "# worker 0: 5 records dropped, its stream was full at 3", Rule::Incomplete, 3, "5 records dropped"),
+    pitfall(Prv, "# a comment", "# 1 streams were still open: their last records may be missing", Rule::Incomplete, 3, "still open"),
+
     // The form of records.
     pitfall(Prv, STATE, "1:1:1:1:1:0:40:1\n5:1\n", Rule::UnknownRecord, 5, "`5:1`"),
     pitfall(Prv, STATE, "1:1:1:1:1:0:40:1\n11:1\n", Rule::UnknownRecord, 5, "`11:1`"),
@@ -104,6 +113,8 @@ const PITFALLS: &[Pitfall] = &[
     pitfall(Prv, EVENT, "2:3:1:1:1:10:10:7:11:1", Rule::CpuOfOtherNode, 6, "cpu 3; node 1 of the task has 1 to 2"),
     pitfall(Prv, "2(1:1,1:2)", "2(1:2,1:2)", Rule::CpuOfOtherNode, 4, "cpu 1; node 2"),
     pitfall(Prv, "2(2,2)", "0", Rule::CpuWithoutNodes, 4, "cpu 1; without nodes it must be 0"),
+    pitfall(Prv, "1:3:1:2:1:0:100:0", "1:3:1:2:1:0:10:0\n1:1:1:2:1:10:100:1", Rule::CpuRunsTwo, 6, "cpu 1 runs at 10, and thread 1.1.1 to 40"),
+    pitfall(Prv, "2:1:1:1:1:40:10:0:11:0", "2:1:1:1:1:40:10:7:11:0", Rule::TaskBeginsTwice, 9, "task 7 has not ended before"),
     pitfall(Prv, STATE, "1:0:1:1:1:0:40:1\n", Rule::NoCpu, 4, "cpu 0"),
     pitfall(Prv, MESSAGE, "3:1:1:1:1:20:25:0:1:2:1:60:50:4096:1", Rule::NoCpu, 7, "cpu 0"),
 
@@ -142,6 +153,11 @@ const PITFALLS: &[Pitfall] = &[
     pitfall(Pcf, "1 Running", "2 Running", Rule::UnlabelledState, 4, "state 1 has no label"),
     pitfall(Pcf, "0 10 Task id", "0 12 Task id", Rule::UnlabelledType, 6, "type 10 has no label"),
     pitfall(Pcf, "1 stencil", "2 stencil", Rule::UnlabelledValue, 6, "value 1 of type 11 has no label"),
+
+    pitfall(Pcf, "1 stencil", "1 stencil\n1 sweep", Rule::LabelTwice, 22, "1 has a label already"),
+    pitfall(Pcf, "1 Running", "1 Running\n1 Idle", Rule::LabelTwice, 10, "1 has a label already"),
+    pitfall(Pcf, "0 10 Task id", "0 10 Task id\n0 10 Task", Rule::LabelTwice, 17, "type 10 has a label already"),
+    pitfall(Pcf, "1 {0,0,255}", "2 {0,0,255}", Rule::UncolouredState, 9, "state 1 has no colour"),
 
     // Rows.
     pitfall(Row, "LEVEL NODE SIZE 2", "LEVEL HOST SIZE 2", Rule::RowLevel, 1, "`LEVEL HOST SIZE 2`"),
@@ -191,6 +207,29 @@ fn missing_files_empty_traces_and_endless_lines_are_found() {
     let report = trace.check();
     assert_eq!(report.breaches(Rule::OverlongLine), 1, "{report}");
     assert_eq!(report.counts().records, 6, "the records after it are read");
+}
+
+#[test]
+fn compressed_trace_is_read_as_it_is() {
+    let plain = changed(Prv, "100_ns", "100_s");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.prv.gz");
+    let mut packed = GzEncoder::new(File::create(&path).unwrap(), Compression::default());
+    packed.write_all(plain.prv.as_bytes()).unwrap();
+    packed.finish().unwrap();
+    fs::write(folder.path().join("run.pcf"), plain.pcf.as_ref().unwrap()).unwrap();
+    fs::write(folder.path().join("run.row"), plain.row.as_ref().unwrap()).unwrap();
+    let (report, expected) = (check(&path).unwrap(), plain.check());
+    assert_eq!(report.counts(), expected.counts());
+    let found = |report: &Report| -> Vec<_> {
+        report.findings().iter().map(|found| (found.rule, found.line)).collect()
+    };
+    assert_eq!(found(&report), found(&expected));
+
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 12]).unwrap();
+    let error = check(&path).expect_err("the file is cut").to_string();
+    assert!(error.contains("run.prv.gz"), "{error}");
 }
 
 #[test]

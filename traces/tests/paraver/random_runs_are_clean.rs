@@ -3,6 +3,7 @@
 
 use crate::support::{Trace, info};
 use proptest::prelude::*;
+use talpf_traces::paraver::Rule;
 use talpf_traces::{Event, LabelId, Recorder, State, SyncMode, ValueKind, WaitNs};
 
 const RANKS: u32 = 3;
@@ -88,7 +89,10 @@ proptest! {
 
         let trace = Trace::of(&recorder, &info(RANKS, WORKERS, end_ns));
         let report = trace.check();
-        prop_assert!(report.findings().is_empty(), "{report}\n{}", trace.prv);
+        // Streams may be full, and a task may have two names.
+        let expected = [Rule::Incomplete, Rule::TaskBeginsTwice];
+        let is_clean = report.findings().iter().all(|finding| expected.contains(&finding.rule));
+        prop_assert!(is_clean, "{report}\n{}", trace.prv);
         if recorder.dropped_count() == 0 {
             let lines = trace.records("3:").len();
             prop_assert_eq!(lines + noted(&trace, "sends had no receive"), sends);

@@ -8,13 +8,16 @@ use super::report::Log;
 use super::rule::Rule;
 use super::states::States;
 use super::usage::LabelUsage;
+use crate::State;
 use crate::error::Result;
-use crate::paraver::{EXACT_LIMIT, LABEL_LIMIT};
+use crate::paraver::{EXACT_LIMIT, EventKind, LABEL_LIMIT, LOSSES};
 
 /// Number of fields of a state, of an event with one value, and of a communication.
 const STATE_FIELDS: usize = 8;
 const EVENT_FIELDS: usize = 8;
 const COMMUNICATION_FIELDS: usize = 15;
+
+const TASK_ID: i128 = EventKind::TaskId.number() as i128;
 
 /// Reads everything after the header.
 pub(super) fn read(
@@ -32,6 +35,8 @@ pub(super) fn read(
         states: States::new(threads),
         used: vec![false; threads],
         usage: labels.map(LabelUsage::new),
+        running: vec![None; header.objects.cpus() as usize],
+        tasks: vec![0; threads],
     };
     let mut fields = Vec::new();
     let mut last_line = 1;
@@ -56,13 +61,17 @@ struct Body<'a> {
     states: States,
     used: Vec<bool>,
     usage: Option<LabelUsage<'a>>,
+    /// Thread that each cpu last ran a task of, and the end.
+    running: Vec<Option<(usize, u64)>>,
+    /// Task that each thread shows; 0 for none.
+    tasks: Vec<i128>,
 }
 
 impl Body<'_> {
     fn line(&mut self, line: &[u8], number: u64, fields: &mut Vec<i128>, log: &mut Log<'_>) {
         match line {
             [] => log.add(Rule::BlankLine, number, "the line is blank"),
-            [b'#', ..] => {}
+            [b'#', text @ ..] => comment(text, number, log),
             [b'c' | b'i', ..] => self.communicator(line, number, fields, log),
             [b'1', b':', ..] if fields::read(line, number, fields, log) => {
                 self.state(fields, number, log);
@@ -98,10 +107,34 @@ impl Body<'_> {
         self.check_order(begin, line, log);
         if let (Some(thread), Some(begin), Some(end)) = (thread, begin, end) {
             self.states.add(thread, (begin, end), line, log);
+            if fields[7] == i128::from(State::Running.number()) {
+                self.run(fields[1], thread, (begin, end), line, log);
+            }
         }
         let fits = in_range("state", fields[7], 0, u32::MAX.into(), line, log);
         if let Some(usage) = self.usage.as_mut().filter(|_| fits) {
             usage.state(fields[7], line, log);
+        }
+    }
+
+    /// Checks that a cpu runs one thread at a time.
+    fn run(
+        &mut self,
+        cpu: i128,
+        thread: usize,
+        (begin, end): (u64, u64),
+        line: u64,
+        log: &mut Log<'_>,
+    ) {
+        let index = usize::try_from(cpu - 1).ok();
+        let Some(running) = index.and_then(|index| self.running.get_mut(index)) else { return };
+        match *running {
+            Some((other, until)) if other != thread && begin < until => {
+                let other = self.header.objects.name(other);
+                let text = format_args!("cpu {cpu} runs at {begin}, and thread {other} to {until}");
+                log.add(Rule::CpuRunsTwo, line, text);
+            }
+            _ => *running = Some((thread, end)),
         }
     }
 
@@ -117,12 +150,23 @@ impl Body<'_> {
         log.report.counts.records += 1;
         log.report.counts.events += 1;
         // An event on the row of a task that does not run there has no cpu.
-        self.locate(&fields[1..5], false, line, log);
+        let thread = self.locate(&fields[1..5], false, line, log);
         let time = self.time(fields[5], line, log);
         self.check_order(time, line, log);
         for pair in fields[6..].chunks_exact(2) {
             log.report.counts.event_values += 1;
             self.event_value(pair[0], pair[1], line, log);
+            if let (Some(thread), true) = (thread, pair[0] == TASK_ID) {
+                self.task(thread, pair[1], line, log);
+            }
+        }
+    }
+
+    /// Checks that a task that begins on a thread does not run there.
+    fn task(&mut self, thread: usize, task: i128, line: u64, log: &mut Log<'_>) {
+        let before = std::mem::replace(&mut self.tasks[thread], task);
+        if task != 0 && task == before {
+            log.add(Rule::TaskBeginsTwice, line, format_args!("task {task} has not ended before"));
         }
     }
 
@@ -269,6 +313,14 @@ impl Body<'_> {
             log.add(Rule::Unsorted, line, text);
         }
         self.previous = time;
+    }
+}
+
+/// Reports a comment that says that the trace lacks something.
+fn comment(text: &[u8], line: u64, log: &mut Log<'_>) {
+    let says = |loss: &&str| text.windows(loss.len()).any(|part| part == loss.as_bytes());
+    if LOSSES.iter().any(says) {
+        log.add(Rule::Incomplete, line, shown(text.trim_ascii()));
     }
 }
 

@@ -33,11 +33,7 @@ pub(super) fn read(line: &[u8], log: &mut Log<'_>) -> Option<Header> {
 fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
     let word = line.split(|byte| *byte == b' ').next().unwrap_or_default();
     if word != b"#Paraver" {
-        let text = if line.starts_with(&[0x1f, 0x8b]) {
-            "the file is compressed: unpack it first".to_owned()
-        } else {
-            format!("the first word is `{}`, not `#Paraver`", shown(word))
-        };
+        let text = format!("the first word is `{}`, not `#Paraver`", shown(word));
         return Err((Rule::NotParaver, text));
     }
     let mut cursor = Cursor { rest: &line[word.len()..] };

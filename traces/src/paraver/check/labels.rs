@@ -1,7 +1,7 @@
 //! Check of the `.pcf` file: labelled states, event types and values, and lines that Paraver would
 //! skip.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::fields::{integer, shown};
 use super::lines::Lines;
@@ -50,18 +50,30 @@ enum Section {
 
 /// Reads a whole `.pcf` file.
 pub(super) fn read(lines: &mut Lines, log: &mut Log<'_>) -> Result<Labels> {
-    let mut reader = Reader { labels: Labels::default(), section: Section::Ignored, group: vec![] };
+    let mut reader = Reader {
+        labels: Labels::default(),
+        uncoloured: BTreeMap::new(),
+        coloured: HashSet::new(),
+        section: Section::Ignored,
+        group: vec![],
+    };
     while let Some((number, line)) = lines.next(log)? {
         let line = line.trim_ascii();
         if !line.is_empty() && !line.starts_with(b"#") && !reader.open_section(line) {
             reader.entry(line, number, log);
         }
     }
+    for (state, line) in &reader.uncoloured {
+        log.add(Rule::UncolouredState, *line, format_args!("state {state} has no colour"));
+    }
     Ok(reader.labels)
 }
 
 struct Reader {
     labels: Labels,
+    /// Line of each labelled state without a colour.
+    uncoloured: BTreeMap<i128, u64>,
+    coloured: HashSet<i128>,
     section: Section,
     /// Types whose values follow.
     group: Vec<i128>,
@@ -112,7 +124,7 @@ impl Reader {
             }
             (_, Some(value)) if !rest.is_empty() => {
                 if in_label_range(value, number, log) {
-                    self.label(value);
+                    self.label(value, number, log);
                 }
             }
             _ => {
@@ -122,17 +134,26 @@ impl Reader {
         }
     }
 
-    fn label(&mut self, value: i128) {
-        match self.section {
+    fn label(&mut self, value: i128, number: u64, log: &mut Log<'_>) {
+        let is_new = match self.section {
             Section::States => {
-                self.labels.states.insert(value);
+                if !self.coloured.contains(&value) {
+                    self.uncoloured.insert(value, number);
+                }
+                self.labels.states.insert(value)
+            }
+            Section::Colours => {
+                self.uncoloured.remove(&value);
+                self.coloured.insert(value);
+                true
             }
             Section::Values => {
-                if let Some(set) = self.labels.value_sets.last_mut() {
-                    set.insert(value);
-                }
+                self.labels.value_sets.last_mut().is_none_or(|set| set.insert(value))
             }
-            _ => {}
+            _ => true,
+        };
+        if !is_new {
+            log.add(Rule::LabelTwice, number, format_args!("{value} has a label already"));
         }
     }
 
@@ -143,7 +164,10 @@ impl Reader {
         match (integer(colour), integer(kind)) {
             (Some(_), Some(kind)) if !label.is_empty() => {
                 if in_label_range(kind, number, log) {
-                    self.labels.types.insert(kind, None);
+                    if self.labels.types.insert(kind, None).is_some() {
+                        let text = format_args!("type {kind} has a label already");
+                        log.add(Rule::LabelTwice, number, text);
+                    }
                     self.group.push(kind);
                 }
             }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::bufread::MultiGzDecoder;
+
 use super::report::Log;
 use super::rule::Rule;
 use crate::error::{Error, Result};
@@ -13,11 +15,14 @@ const LINE_LIMIT: u64 = 16 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reader of a file, line by line. Ends of lines are stripped; byte order marks, carriage returns
+/// First bytes of a file that gzip has compressed.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// Reader of a file, line by line, compressed or not. Ends of lines are stripped; byte order marks, carriage returns
 /// and overlong lines are reported.
 pub(super) struct Lines {
     path: PathBuf,
-    reader: BufReader<File>,
+    reader: BufReader<Box<dyn Read>>,
     buffer: Vec<u8>,
     number: u64,
     /// Rule for carriage returns in this file; `None` after a report.
@@ -29,6 +34,10 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn open(path: &Path, carriage_return: Rule) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path))?;
+        let mut file = BufReader::new(file);
+        let is_compressed = file.fill_buf().map_err(Error::io(path))?.starts_with(GZIP);
+        let file: Box<dyn Read> =
+            if is_compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
         Ok(Self {
             path: path.to_owned(),
             reader: BufReader::with_capacity(1 << 16, file),

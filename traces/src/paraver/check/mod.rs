@@ -17,7 +17,7 @@ mod rule;
 mod states;
 mod usage;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use report::{Finding, Report, TraceCounts};
 pub use rule::{Rule, Severity};
@@ -28,7 +28,8 @@ use lines::Lines;
 use objects::Objects;
 use report::Log;
 
-/// Checks the trace at `prv`, and the `.pcf` and `.row` of the same stem if they exist.
+/// Checks the trace at `prv`, which gzip may have compressed, and the `.pcf` and `.row` of the same
+/// stem if they exist.
 ///
 /// **Errors**: those of reading the files. Every flaw of their contents is a [`Finding`].
 pub fn check(prv: impl AsRef<Path>) -> Result<Report> {
@@ -58,8 +59,15 @@ pub fn check(prv: impl AsRef<Path>) -> Result<Report> {
     Ok(report)
 }
 
+/// Returns the path of another file of the trace `prv`, as `x.pcf` of `x.prv` and `x.prv.gz`.
+fn beside(prv: &Path, extension: &str) -> PathBuf {
+    let is_compressed = prv.extension().is_some_and(|extension| extension == "gz");
+    let prv = if is_compressed { prv.with_extension("") } else { prv.to_owned() };
+    prv.with_extension(extension)
+}
+
 fn check_labels(prv: &Path, report: &mut Report) -> Result<Option<Labels>> {
-    let path = prv.with_extension("pcf");
+    let path = beside(prv, "pcf");
     let mut log = Log::new(report, &path);
     match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
         Some(mut lines) => labels::read(&mut lines, &mut log).map(Some),
@@ -71,7 +79,7 @@ fn check_labels(prv: &Path, report: &mut Report) -> Result<Option<Labels>> {
 }
 
 fn check_rows(prv: &Path, objects: Option<&Objects>, report: &mut Report) -> Result<()> {
-    let path = prv.with_extension("row");
+    let path = beside(prv, "row");
     let mut log = Log::new(report, &path);
     match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
         Some(mut lines) => rows::read(&mut lines, objects, &mut log),

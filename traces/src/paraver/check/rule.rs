@@ -68,6 +68,8 @@ rules! {
     /// A communicator line whose members are miscounted or do not exist.
     Warning CommunicatorForm,
 
+    /// A comment that says that records are missing.
+    Warning Incomplete,
     /// A line that does not start like a record.
     Error UnknownRecord,
     /// A global communication, which Paraver skips.
@@ -119,6 +121,10 @@ rules! {
     Error StateOverlap,
     /// Time of a thread without a state, in a trace that has states.
     Warning StateGap,
+    /// A cpu that runs two threads at once.
+    Warning CpuRunsTwo,
+    /// A task that begins on a thread where it has not ended.
+    Warning TaskBeginsTwice,
     /// A message physically sent before its logical send: often the field
     /// order.
     Error SendOrder,
@@ -141,6 +147,10 @@ rules! {
     Error LabelForm,
     /// A number too large to have a label.
     Error LabelRange,
+    /// A second label of a state, an event type or a value.
+    Warning LabelTwice,
+    /// A labelled state without a colour.
+    Warning UncolouredState,
     /// A state of the trace that has no label.
     Warning UnlabelledState,
     /// An event type of the trace that has no label.
