@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use talpf_runtime::Group;
-use talpf_traces::{Event, ValueKind, WaitNs};
+use talpf_traces::{Event, MessageKind, ValueKind, WaitNs};
 
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::operation::{Transfer, Verb};
@@ -58,7 +58,14 @@ impl Tracer {
         }
         let number = self.sent[at.target.index()].fetch_add(1, Ordering::Relaxed);
         let bytes = if verb == Verb::Put { at.bytes } else { 0 };
+        let kind = match verb {
+            Verb::Put => MessageKind::Put,
+            Verb::Get => MessageKind::GetNotice,
+            Verb::FetchAdd { .. } => MessageKind::FetchAndAdd,
+            Verb::CompareSwap { .. } => MessageKind::CompareAndSwap,
+        };
         self.group.trace(|now_ns| Event::Send {
+            kind,
             rank: self.rank.0,
             peer: at.target.0,
             message: announced(number),
@@ -116,6 +123,7 @@ impl Tracer {
         let number = self.gets[at.target.index()].fetch_add(1, Ordering::Relaxed);
         let message = brought(number);
         self.group.trace(|now_ns| Event::Send {
+            kind: MessageKind::Get,
             rank: at.target.0,
             peer: self.rank.0,
             message,

@@ -205,11 +205,15 @@ impl Communicator {
                 let context = self.context(traffic);
                 let message = Outgoing { context, source: self.rank(), destination, tag, mode };
                 let layout = buffer.layout();
-                if let (Traffic::PointToPoint, Some(tracer)) = (traffic, &self.inner.tracer) {
-                    tracer.sends(&message, layout.bytes());
-                }
+                let tracer = self.inner.tracer.as_ref();
+                let tracer = tracer.filter(|_| traffic == Traffic::PointToPoint);
+                let call = tracer.map(|tracer| (tracer, tracer.call(&message, layout.bytes())));
                 // SAFETY: the request keeps the buffer, unused, until the send has ended.
-                unsafe { self.inner.transport.send(&message, layout) }
+                let start = unsafe { self.inner.transport.send(&message, layout) };
+                if let Some((tracer, call)) = call {
+                    tracer.sent(call);
+                }
+                start
             }
             Err(error) => Start::failed(error),
         };
@@ -225,6 +229,9 @@ impl Communicator {
         (source, tag): (Select<Rank>, Select<Tag>),
         is_awaited: bool,
     ) -> Request<B> {
+        if let (Traffic::PointToPoint, Some(tracer)) = (traffic, &self.inner.tracer) {
+            tracer.posts(tag);
+        }
         let start = match self.wanted(traffic, source, tag) {
             Ok(mut wanted) => {
                 wanted.is_awaited = is_awaited;

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use talpf_primitives::Mutex;
 use talpf_runtime::Group;
-use talpf_traces::{Event, WaitNs};
+use talpf_traces::{Event, MessageKind, ValueKind, WaitNs};
 
 use crate::rank::{Rank, WorldRank};
+use crate::select::Select;
 use crate::status::Status;
 use crate::tag::Tag;
 use crate::ticket::ticket;
@@ -30,6 +31,14 @@ pub(crate) struct Tracer {
     arrived: Counts,
 }
 
+/// Call of a send, with what the trace shows of it.
+pub(crate) struct Call {
+    number: u64,
+    peer: WorldRank,
+    bytes: u64,
+    called_ns: u64,
+}
+
 impl Tracer {
     /// Creates the recorder for `rank`, the calling rank, or returns `None` if the run is not
     /// traced.
@@ -45,12 +54,31 @@ impl Tracer {
         Some(Arc::new(Tracer { group, context, here, members, sent, arrived }))
     }
 
-    /// Records the start of a send of `bytes` bytes.
-    pub(crate) fn sends(&self, message: &Outgoing, bytes: u64) {
+    /// Numbers a message that is about to be sent, and returns its call.
+    pub(crate) fn call(&self, message: &Outgoing, bytes: u64) -> Call {
         let number = self.number(&self.sent, message.destination.rank, message.tag);
-        let (rank, peer) = (self.here.0, message.destination.world.0);
-        let waited = WaitNs::between(0, 0);
-        self.group.trace(|_| Event::Send { rank, peer, message: number, bytes, waited });
+        let peer = message.destination.world;
+        Call { number, peer, bytes, called_ns: self.group.clock().now_ns() }
+    }
+
+    /// Records a send that was handed over to the transport.
+    pub(crate) fn sent(&self, call: Call) {
+        let Call { number: message, peer, bytes, called_ns } = call;
+        let (rank, peer) = (self.here.0, peer.0);
+        self.group.trace(|now_ns| {
+            let (kind, waited) = (MessageKind::TwoSided, WaitNs::between(called_ns, now_ns));
+            Event::Send { kind, rank, peer, message, bytes, waited }
+        });
+    }
+
+    /// Records that a receive is posted.
+    pub(crate) fn posts(&self, tag: Select<Tag>) {
+        let value = match tag {
+            Select::Only(tag) => i64::from(tag.0) + 1,
+            Select::Any => 1 << 32,
+        };
+        let (rank, kind) = (self.here.0, ValueKind::ReceivePosted);
+        self.group.trace(|_| Event::Value { rank, kind, value });
     }
 
     /// Arranges that a receive is recorded when it ends.
@@ -85,7 +113,8 @@ impl Tracer {
         let Some(peer) = self.members.get(source.index()) else { return };
         let message = self.number(&self.arrived, source, tag);
         let (rank, peer) = (self.here.0, peer.0);
-        self.group.trace(|_| Event::Receive { rank, peer, message, lane: 0, round: 0 });
+        let arrived = WaitNs::default();
+        self.group.trace(|_| Event::ReceiveTagged { rank, peer, message, tag: tag.0, arrived });
     }
 
     fn number(&self, counts: &Counts, peer: Rank, tag: Tag) -> u64 {

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use talpf_traces::{Event, Recorder, Stream, TraceInfo, WaitNs, paraver};
+use talpf_traces::{Event, MessageKind, Recorder, Stream, TraceInfo, WaitNs, paraver};
 
 const REPETITIONS: usize = 9;
 const RANKS: u32 = 4;
@@ -69,7 +69,14 @@ fn record(stream: &mut Stream, records: u64, recorder: &Recorder) {
         let message = count << 1 | u64::from(worker);
         stream.record(
             time_ns + 16,
-            Event::Send { rank: own, peer: other, message, bytes: 4096, waited },
+            Event::Send {
+                kind: MessageKind::Put,
+                rank: own,
+                peer: other,
+                message,
+                bytes: 4096,
+                waited,
+            },
         );
         let message = count << 1 | u64::from(1 - worker);
         stream.record(

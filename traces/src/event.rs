@@ -4,7 +4,7 @@
 //! Ranks, lanes, rounds and messages are plain numbers here: this crate gives them no meaning
 //! beyond the text of the variants.
 
-use crate::{LabelId, State, SyncMode};
+use crate::{LabelId, MessageKind, State, SyncMode};
 
 /// Event on a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +64,13 @@ pub enum Event {
     },
     /// Data leaves the rank that owns it. Recorded at the physical send.
     Send {
+        /// Kind of the operation.
+        kind: MessageKind,
         /// Sender; for a get, the owner of the data.
         rank: u32,
         /// Receiver.
         peer: u32,
-        /// Number that matches the [`Receive`](Self::Receive); unique for this sender and receiver,
-        /// preferably below 2^53.
+        /// Number that matches the receive; unique for this sender and receiver.
         message: u64,
         /// Size of the data.
         bytes: u64,
@@ -90,6 +91,20 @@ pub enum Event {
         lane: u32,
         /// Round that the message belongs to.
         round: u64,
+    },
+    /// A message has arrived that the receiver has asked for with a tag. Recorded at its logical
+    /// receive.
+    ReceiveTagged {
+        /// Receiver.
+        rank: u32,
+        /// Sender.
+        peer: u32,
+        /// Number that matches the [`Send`](Self::Send).
+        message: u64,
+        /// Tag of the program.
+        tag: u32,
+        /// Time since the data was there.
+        arrived: WaitNs,
     },
     /// A number to draw over time.
     Value {
@@ -114,9 +129,9 @@ impl Event {
             | Self::SyncBegin { rank, .. }
             | Self::SyncEnd { rank, .. }
             | Self::Value { rank, .. } => [Some(rank), None],
-            Self::Send { rank, peer, .. } | Self::Receive { rank, peer, .. } => {
-                [Some(rank), Some(peer)]
-            }
+            Self::Send { rank, peer, .. }
+            | Self::Receive { rank, peer, .. }
+            | Self::ReceiveTagged { rank, peer, .. } => [Some(rank), Some(peer)],
         }
     }
 
@@ -149,6 +164,8 @@ pub enum ValueKind {
     OutstandingRequests,
     /// Number of completions found by one pass over the completion queues.
     PollCompletions,
+    /// Tag of a receive that is posted, plus 1; 1 beyond the largest tag if it takes any.
+    ReceivePosted,
 }
 
 /// Time between two moments, in 32 bits, which keep a record within 40 bytes.

@@ -1,7 +1,7 @@
 //! Event types of our traces. Tasks use ovni's numbers, so that views made for ovni open our
 //! traces; the rest are our own. A test compares the table in `README.md` with this file.
 
-use crate::{SyncMode, ValueKind};
+use crate::{MessageKind, SyncMode, ValueKind};
 
 /// Event type of our traces. The value 0 always means the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,13 +35,19 @@ pub enum EventKind {
     OutstandingRequests = 95_000_011,
     /// Number of completions found by one pass over the completion queues.
     PollCompletions = 95_000_012,
+    /// [`MessageKind::number`] of an operation or message that has just arrived.
+    MessageKind = 95_000_013,
+    /// Lane of an operation that has just arrived, plus 1.
+    MessageLane = 95_000_014,
+    /// Tag of a receive that has just been posted, plus 1; 2^32 if it takes any.
+    ReceivePosted = 95_000_015,
     /// Name of a task, once, where its body begins: index of its label, plus 1.
     TaskStarted = 95_000_021,
 }
 
 impl EventKind {
     /// All event types, by increasing number.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::TaskId,
         Self::TaskType,
         Self::SyncMode,
@@ -56,6 +62,9 @@ impl EventKind {
         Self::RoundsOpen,
         Self::OutstandingRequests,
         Self::PollCompletions,
+        Self::MessageKind,
+        Self::MessageLane,
+        Self::ReceivePosted,
         Self::TaskStarted,
     ];
 
@@ -81,6 +90,9 @@ impl EventKind {
             Self::RoundsOpen => "Rounds open",
             Self::OutstandingRequests => "Requests outstanding",
             Self::PollCompletions => "Completions in a poll pass",
+            Self::MessageKind => "Message arrived",
+            Self::MessageLane => "Lane of the message arrived",
+            Self::ReceivePosted => "Receive posted",
             Self::TaskStarted => "Task started",
         }
     }
@@ -93,6 +105,9 @@ impl EventKind {
             Self::SyncMode | Self::SyncEndedMode => {
                 SyncMode::all().map(|mode| (mode.number(), mode.name())).collect()
             }
+            Self::MessageKind => {
+                MessageKind::ALL.iter().map(|kind| (kind.number(), kind.name())).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -103,6 +118,7 @@ impl From<ValueKind> for EventKind {
         match kind {
             ValueKind::OutstandingRequests => Self::OutstandingRequests,
             ValueKind::PollCompletions => Self::PollCompletions,
+            ValueKind::ReceivePosted => Self::ReceivePosted,
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::support::{Trace, info};
 use proptest::prelude::*;
 use talpf_traces::paraver::Rule;
-use talpf_traces::{Event, LabelId, Recorder, State, SyncMode, ValueKind, WaitNs};
+use talpf_traces::{Event, LabelId, MessageKind, Recorder, State, SyncMode, ValueKind, WaitNs};
 
 const RANKS: u32 = 3;
 const WORKERS: u32 = 3;
@@ -43,7 +43,7 @@ fn event(names: Vec<LabelId>) -> impl Strategy<Value = Event> {
         (rank(), rank(), number(), any::<u64>(), 0..100_u64).prop_map(
             |(rank, peer, message, bytes, waited)| {
                 let waited = WaitNs::between(0, waited);
-                Event::Send { rank, peer, message, bytes, waited }
+                Event::Send { kind: MessageKind::Put, rank, peer, message, bytes, waited }
             }
         ),
         (rank(), rank(), number(), 0..3_u32, number()).prop_map(

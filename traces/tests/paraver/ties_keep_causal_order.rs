@@ -2,7 +2,7 @@
 //! thread in the order of recording and on one line.
 
 use crate::support::{Trace, info, recorded, slice, state};
-use talpf_traces::{Event, State, ValueKind, WaitNs};
+use talpf_traces::{Event, MessageKind, State, ValueKind, WaitNs};
 
 fn value(rank: u32, value: i64) -> Event {
     Event::Value { rank, kind: ValueKind::PollCompletions, value }
@@ -15,7 +15,18 @@ fn one_moment_of_everything() {
         &recorded(&[
             (1, 10, value(0, 4)),
             (1, 10, Event::Receive { rank: 0, peer: 0, message: 1, lane: 0, round: 0 }),
-            (0, 10, Event::Send { rank: 0, peer: 0, message: 1, bytes: 8, waited }),
+            (
+                0,
+                10,
+                Event::Send {
+                    kind: MessageKind::Put,
+                    rank: 0,
+                    peer: 0,
+                    message: 1,
+                    bytes: 8,
+                    waited,
+                },
+            ),
             (0, 10, value(0, 2)),
             (0, 10, slice(0, 3, 10)),
             (0, 12, slice(0, 5, 10)),
@@ -28,8 +39,8 @@ fn one_moment_of_everything() {
 1:2:1:1:2:0:20:2
 1:1:1:1:1:10:12:1
 2:1:1:1:1:10:10:5:11:1:95000021:1:10:3:11:1:95000021:1:95000012:2:10:5:11:1
-2:2:1:1:2:10:95000012:4
-3:1:1:1:1:10:10:2:1:1:2:10:10:8:1
+2:2:1:1:2:10:95000012:4:95000013:1:95000014:1
+3:1:1:1:1:10:10:2:1:1:2:10:10:8:0
 1:1:1:1:1:12:20:2
 2:1:1:1:1:12:10:0:11:0
 ";

@@ -1,7 +1,7 @@
 //! Limits of the writer, on both sides, and that a refusal leaves no files.
 
 use crate::support::{info, recorded, slice};
-use talpf_traces::{Error, Event, Recorder, Result, TraceFiles, TraceInfo, WaitNs};
+use talpf_traces::{Error, Event, MessageKind, Recorder, Result, TraceFiles, TraceInfo, WaitNs};
 
 fn write(recorder: &Recorder, stem: &str, info: &TraceInfo) -> Result<TraceFiles> {
     let dir = tempfile::tempdir().expect("temporary directory");
@@ -36,7 +36,8 @@ fn ranks_and_workers_must_exist() {
         Err(Error::WorkerOutOfRange { worker: 1, workers: 1 })
     ));
     let waited = WaitNs::default();
-    let send = Event::Send { rank: 0, peer: 7, message: 0, bytes: 0, waited };
+    let send =
+        Event::Send { kind: MessageKind::Put, rank: 0, peer: 7, message: 0, bytes: 0, waited };
     assert!(matches!(
         write(&recorded(&[(0, 5, send)]), "run", &info(7, 1, 9)),
         Err(Error::RankOutOfRange { rank: 7, .. })

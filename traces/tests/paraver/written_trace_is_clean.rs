@@ -3,7 +3,9 @@
 
 use crate::support;
 use crate::support::{Trace, ended, info, state};
-use talpf_traces::{Event, Recorder, State, SyncArrivals, SyncMode, ValueKind, WaitNs};
+use talpf_traces::{
+    Event, MessageKind, Recorder, State, SyncArrivals, SyncMode, ValueKind, WaitNs,
+};
 
 #[test]
 fn two_ranks_on_two_workers() {
@@ -15,7 +17,10 @@ fn two_ranks_on_two_workers() {
     let mut first = recorder.stream(0);
     first.record(10, state(State::Idle, 0));
     let waited = WaitNs::between(30, 40);
-    first.record(40, Event::Send { rank: 0, peer: 1, message: 5, bytes: 4096, waited });
+    first.record(
+        40,
+        Event::Send { kind: MessageKind::Put, rank: 0, peer: 1, message: 5, bytes: 4096, waited },
+    );
     first.record(40, Event::Value { rank: 0, kind: ValueKind::OutstandingRequests, value: 1 });
     first.record(50, Event::task_slice(0, 7, stencil, 10, true));
     drop(first);
@@ -46,11 +51,11 @@ fn two_ranks_on_two_workers() {
 1:2:1:2:2:20:80:1
 2:0:1:2:1:20:95000010:1
 2:2:1:2:2:20:10:8:11:3:95000021:3:95000001:7:95000002:1:95000003:4:95000004:1
-3:1:1:1:1:30:40:2:1:2:2:70:60:4096:5
+3:1:1:1:1:30:40:2:1:2:2:70:60:4096:3
 2:1:1:1:1:40:95000011:1
 1:1:1:1:1:50:100:2
 2:1:1:1:1:50:10:0:11:0
-2:2:1:2:2:60:95000012:1
+2:2:1:2:2:60:95000012:1:95000013:1:95000014:1
 2:0:1:2:1:70:95000010:0
 2:2:1:2:2:70:95000005:4:95000007:3:95000008:2:95000001:0:95000002:0:95000003:0:95000004:0:95000006:50:95000009:7
 1:2:1:2:2:80:85:7
@@ -64,7 +69,7 @@ fn two_ranks_on_two_workers() {
     assert!(report.findings().is_empty(), "{report}");
     let counts = report.counts();
     assert_eq!((counts.records, counts.states, counts.events), (21, 11, 9));
-    assert_eq!((counts.event_values, counts.communications), (27, 1));
+    assert_eq!((counts.event_values, counts.communications), (29, 1));
     assert_eq!((counts.ranks, counts.threads, counts.nodes, counts.cpus), (2, 4, 1, 2));
     assert_eq!((counts.duration, counts.unit), (100, "ns"));
 }

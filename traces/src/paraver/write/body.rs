@@ -36,9 +36,13 @@ pub(super) fn write(
         intervals: intervals.iter().peekable(),
         communications: communications.lines.iter().peekable(),
     };
+    let mut arrivals = communications.arrivals.iter().peekable();
     for moment in timeline.moments() {
         let now = moment[0].time_ns();
         moment.iter().for_each(|entry| points.add(*entry));
+        while let Some(arrival) = arrivals.next_if(|arrival| arrival.time_ns <= now) {
+            points.add_arrival(arrival);
+        }
         if now == layout.end_ns {
             points.close_all();
         }
@@ -110,7 +114,7 @@ impl<W: Write> Lines<'_, W> {
             message.logical_receive_ns,
             message.physical_receive_ns,
             message.bytes.min(EXACT_LIMIT),
-            message.message % EXACT_LIMIT,
+            message.tag % EXACT_LIMIT,
         )
     }
 

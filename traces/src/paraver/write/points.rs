@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::communications::Arrival;
 use super::owners::Owners;
 use super::slices::{RunningTask, Slices};
 use super::timeline::{Edge, Entry, Layout, Location, Thread, Timeline};
@@ -97,11 +98,19 @@ impl<'a> Points<'a> {
             Event::Value { rank, kind, value } => {
                 let thread = match kind {
                     ValueKind::OutstandingRequests => Thread { rank, worker: 0 },
-                    ValueKind::PollCompletions => entry.thread(rank),
+                    ValueKind::PollCompletions | ValueKind::ReceivePosted => entry.thread(rank),
                 };
                 self.show(thread, kind.into(), value);
             }
             _ => {}
+        }
+    }
+
+    /// Adds an arrival to the moment.
+    pub(super) fn add_arrival(&mut self, arrival: &Arrival) {
+        self.show(arrival.at, EventKind::MessageKind, arrival.kind.number());
+        if let Some(lane) = arrival.lane {
+            self.show(arrival.at, EventKind::MessageLane, from_one(lane.into()));
         }
     }
 
