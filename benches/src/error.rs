@@ -48,6 +48,14 @@ pub enum Error {
         /// Requested beginning of a name.
         name: String,
     },
+    /// No policy of the scheduler has this name.
+    #[error("the scheduler has no policy `{name}`; the policies are {policies}")]
+    NoSuchPolicy {
+        /// Requested name.
+        name: String,
+        /// Names of all policies.
+        policies: String,
+    },
     /// Costs per unit are more than twice as high at the largest size as at a hundred.
     #[error("cost per unit grows with the number of units: {}", .rows.join(", "))]
     Grows {

@@ -1,10 +1,12 @@
 //! Benchmarks: the cost of a task, a put and a sync, and the smallest useful task.
 //!
 //! Each file of [`micro`] answers one question. [`apps`], [`metg`] and [`two_sided`] run peers
-//! alternately with our runtime. [`growth`] fails where costs grow faster than work. [`soak`]
+//! alternately with our runtime. [`ablation`] runs programs without one policy of the scheduler
+//! after another. [`growth`] fails where costs grow faster than work. [`soak`]
 //! measures nothing: it runs random programs for a long time and checks their results. A [`Report`]
 //! prints one metric per line with its spread, after the conditions of the measurement.
 
+pub mod ablation;
 pub mod apps;
 mod conditions;
 mod contest;

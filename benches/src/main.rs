@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, apps, growth, links, memory, micro, soak, two_sided};
+use talpf_benches::{Error, Report, ablation, apps, growth, links, memory, micro, soak, two_sided};
 
 /// Measures the cost of tasks, puts and syncs.
 #[derive(Parser)]
@@ -55,6 +55,26 @@ enum Bench {
         /// Run few steps and repetitions, and no memory-bound kernel unless requested.
         #[arg(long)]
         quick: bool,
+    },
+    /// Cost of programs without one policy of the scheduler after another.
+    Ablation {
+        /// Measure only figures whose names begin with one of these, such as `metg.`.
+        only: Vec<String>,
+        /// Policy to leave out; may be repeated [default: all].
+        #[arg(long = "policy", value_name = "P")]
+        policies: Vec<String>,
+        /// Number of rounds, of which the medians count.
+        #[arg(long, value_name = "N", default_value_t = 5, value_parser = within(1..=1000))]
+        rounds: usize,
+        /// Run one round of one program, unless others are requested.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Application that `ablation` measures in a process of its own.
+    #[command(hide = true)]
+    AblationSample {
+        /// Name of the application and its size.
+        name: String,
     },
     /// Cost per unit of everything a program can have many of, at growing numbers.
     ///
@@ -190,6 +210,10 @@ fn measure(bench: Bench) -> Result<Report, Error> {
             }
             metg::run(&metg::Options { patterns, widths, kernels, peers, quick })
         }
+        Bench::Ablation { only, policies, rounds, quick } => {
+            ablation::run(&ablation::Options { only, policies, rounds, quick })
+        }
+        Bench::AblationSample { name } => ablation::sample(&name),
         Bench::Growth { only, quick } => growth::run(&growth::Options { only, quick }),
         Bench::GrowthCounted { only } => {
             growth::measure_counted(&only)?;

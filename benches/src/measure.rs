@@ -38,7 +38,8 @@ impl Metric {
     fn of(mut samples: Vec<f64>, unit: &'static str) -> Self {
         samples.sort_by(f64::total_cmp);
         let at = |index: usize| samples.get(index).copied().unwrap_or(f64::NAN);
-        Metric { median: at(samples.len() / 2), min: at(0), max: at(samples.len() - 1), unit }
+        let last = samples.len().saturating_sub(1);
+        Metric { median: at(samples.len() / 2), min: at(0), max: at(last), unit }
     }
 }
 
@@ -75,9 +76,13 @@ impl Report {
 
     /// Adds a figure with its samples and prints it.
     pub fn add(&mut self, name: &str, unit: &'static str, samples: Vec<f64>) {
-        let metric = Metric::of(samples, unit);
+        let metric = self.note(name, unit, samples);
         print_line(format_args!("{name:<40} {metric}"));
-        self.metrics.insert(name.to_owned(), metric);
+    }
+
+    /// Adds a figure with its samples, without printing it.
+    pub(crate) fn note(&mut self, name: &str, unit: &'static str, samples: Vec<f64>) -> &Metric {
+        self.metrics.entry(name.to_owned()).insert_entry(Metric::of(samples, unit)).into_mut()
     }
 
     /// Records a failure. The figures are still written.

@@ -230,3 +230,21 @@ fn apps_are_compared_with_what_is_installed() {
     let ratio = figures["apps.jacobi_256_mups.vs_openmp"]["median"].is_f64();
     assert!(ratio == compiled && figures["apps.jacobi_512_mups"].is_null(), "{figures}");
 }
+
+#[test]
+fn programs_are_measured_without_a_policy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("ablation.json");
+    let json_name = json.to_str().expect("a name");
+    let output = bench(&["ablation", "--quick", "--policy", "rest", "--json", json_name]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("1 round") && said.contains("control"), "{said}");
+    let figures = figures(&json);
+    for name in ["chain_ns", "chain_ns.control", "chain_ns.rest"] {
+        let median = figures[format!("ablation.runtime.{name}")]["median"].as_f64();
+        assert!(median.is_some_and(|median| median > 0.0), "{name}: {figures}");
+    }
+    assert_refused(&["ablation", "--policy", "luck"], "luck");
+    assert_refused(&["ablation", "dream"], "dream");
+}

@@ -9,6 +9,7 @@ use crate::cores::cores;
 use crate::graph::GraphRecorder;
 use crate::idle_policy::IdlePolicy;
 use crate::monitor::Monitor;
+use crate::scheduler::Policies;
 
 /// The settings of a [`Runtime`](crate::Runtime).
 #[derive(Clone, Debug)]
@@ -48,6 +49,9 @@ pub struct Config {
     pub graph: Option<GraphRecorder>,
     /// View of the runtime for code outside, if there is one.
     pub monitor: Option<Monitor>,
+    /// Policies of the scheduler, for measurements without some of them.
+    #[doc(hidden)]
+    pub policies: Policies,
 }
 
 impl Config {
@@ -65,6 +69,7 @@ impl Default for Config {
             recorder: None,
             graph: None,
             monitor: None,
+            policies: Policies::ALL,
         }
     }
 }

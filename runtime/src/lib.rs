@@ -85,7 +85,9 @@ pub use self::reduction::{Reduction, operator};
 pub use self::replay::{Each, Iteration, current_step};
 pub use self::runtime::Runtime;
 #[doc(hidden)]
-pub use self::scheduler::{check_blocking, worker_has_nothing_else, worker_is_spare};
+pub use self::scheduler::{
+    NoPolicy, Policies, Policy, check_blocking, worker_has_nothing_else, worker_is_spare,
+};
 pub use self::scope::Scope;
 pub use self::task::{
     Children, HeldBack, IntoAccess, JoinHandle, Once, PendingEvent, Ready, TaskBuilder, TaskLoop,

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use talpf_runtime::{IdlePolicy, NoIdlePolicy};
+use talpf_runtime::{IdlePolicy, NoIdlePolicy, NoPolicy, Policies};
 use toml::{Spanned, Value};
 
 use crate::config::{Config, PollingFrequency};
@@ -47,6 +47,10 @@ impl Settings {
     pub const IDLE: &'static str = "TALPF_IDLE";
     /// The environment variable that sets [`Config::check_conflicts`].
     pub const CHECK_CONFLICTS: &'static str = "TALPF_CHECK_CONFLICTS";
+
+    /// The environment variable that names scheduling policies to leave out, for measurements.
+    #[doc(hidden)]
+    pub const WITHOUT: &'static str = "TALPF_WITHOUT";
 
     /// Reads `file`, or the one that [`Settings::FILE`] names. Without both nothing is set.
     ///
@@ -127,16 +131,27 @@ impl Settings {
 
     /// Returns the configuration of a runtime, with defaults for values that are not set.
     ///
-    /// **Errors**: as [`Settings::idle`].
+    /// **Errors**: as [`Settings::idle`]; [`Settings::WITHOUT`] does not name policies.
     pub fn runtime(&self) -> Result<talpf_runtime::Config, Error> {
         let default = talpf_runtime::Config::default();
         Ok(talpf_runtime::Config {
             workers: self.workers.unwrap_or(default.workers),
             idle: self.idle()?,
             throttle: self.throttle.unwrap_or(default.throttle),
+            policies: policies()?,
             ..default
         })
     }
+}
+
+/// Returns the policies of the scheduler that the environment leaves.
+fn policies() -> Result<Policies, Error> {
+    let text = env::var_os(Settings::WITHOUT).unwrap_or_default().to_string_lossy().into_owned();
+    text.parse().map_err(|NoPolicy| Error::Setting {
+        name: Settings::WITHOUT,
+        value: text,
+        expected: NoPolicy::EXPECTED,
+    })
 }
 
 /// The lines of a file, before their values are checked.

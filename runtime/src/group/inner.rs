@@ -14,7 +14,7 @@ use crate::dependency::Arrays;
 use crate::error::{Error, Failure};
 use crate::record::{GroupHead, Record};
 use crate::replay::RecordedPlan;
-use crate::scheduler::Shared;
+use crate::scheduler::{Policy, Shared};
 
 /// A group: what its records know of it, its arrays, and what its runtime counts and keeps for it.
 #[repr(C)]
@@ -42,13 +42,14 @@ impl GroupInner {
         number: u32,
         worker: Option<usize>,
     ) -> Arc<Self> {
+        let has_affinity = shared.config.policies.has(Policy::GroupAffinity);
         let inner = Arc::new_cyclic(|me| GroupInner {
             head: GroupHead::new(name, number),
             me: Weak::clone(me),
             shared: Arc::clone(shared),
             arrays: Arc::new(Arrays::new(shared.number, shared.workers())),
             last_plan: Mutex::default(),
-            affinity: Affinity::new(worker),
+            affinity: Affinity::new(worker.filter(|_| has_affinity)),
             tally: Tally::new(shared.workers()),
             failure: Mutex::default(),
             cancellation: Cancellation::default(),

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
 use crate::record::{Label, Traits, record};
+use crate::scheduler::Policy;
 use crate::task::{Many, Repeated, TaskBuilder, free_task, new_repeated};
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.
@@ -216,7 +217,15 @@ fn spawn(
         .try_for_each(|declared| declared.check_runtime(&group.arrays, group.head(), label))?;
     let is_inline = |task: usize| tasks[task].traits.marks().is_inline();
     let workers = group.shared.workers();
-    let preferred = preferred_workers(lengths, is_inline, |task| plan.successors_of(task), workers);
+    let policies = group.shared.config.policies;
+    let successors = |task| match policies.has(Policy::Cycles) {
+        true => plan.successors_of(task),
+        false => &[],
+    };
+    let preferred = match policies.has(Policy::PreferredWorkers) {
+        true => preferred_workers(lengths, is_inline, successors, workers),
+        false => vec![None; tasks.len()],
+    };
     let mut replayed = Vec::with_capacity(tasks.len());
     let mut first = 0;
     for (index, Task { traits, body, first_step }) in tasks.into_iter().enumerate() {

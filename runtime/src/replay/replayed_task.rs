@@ -27,7 +27,7 @@ use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
 use crate::record::{EventCounter, Phase, Record, RecordId, ReplayHead, Role, record, running};
-use crate::scheduler;
+use crate::scheduler::{self, Policy};
 use crate::task::{Repeated, resolve_access};
 
 /// A task of a run, which lives as long as the run.
@@ -137,7 +137,9 @@ impl ReplayedTask {
         // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
         let group = unsafe { GroupInner::of_live_task(self.record) };
         let begins_block = self.step.load(Ordering::Relaxed).is_multiple_of(BLOCK_STEPS);
-        let later = begins_block && !self.record.marks().is_inline();
+        let later = begins_block
+            && !self.record.marks().is_inline()
+            && group.shared.config.policies.has(Policy::StepBlocks);
         scheduler::schedule_at(self.head.preferred_worker(), group, self.task, later);
     }
 

@@ -156,6 +156,7 @@ pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
         Arc::ptr_eq(&worker.shared, &group.shared)
             && record(task).urgency() == Urgency::default()
             && !worker.sampler.is_armed()
+            && worker.has_next_slot
             && group.affinity().is_none_or(|preferred| preferred == worker.index)
             && worker.slot().hot.next.put_if_empty(task).is_none()
     });
@@ -180,13 +181,14 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         let next = &worker.slot().hot.next;
         let displaced = match reason {
             Reason::Spawned | Reason::ReleasedLater => Some(task),
-            Reason::Released if record(task).marks().is_inline() => next.replace(task),
-            Reason::Released => next.put_if_empty(task),
-            Reason::Woken => next.replace(task),
             Reason::Yielded => {
                 worker.deques.push_last(task);
                 None
             }
+            _ if !worker.has_next_slot => Some(task),
+            Reason::Released if record(task).marks().is_inline() => next.replace(task),
+            Reason::Released => next.put_if_empty(task),
+            Reason::Woken => next.replace(task),
         };
         match displaced {
             // Where a worker that rests from stealing finds it.
@@ -198,6 +200,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
             Some(displaced) => {
                 match reason {
                     Reason::Spawned | Reason::ReleasedLater => worker.deques.push_last(displaced),
+                    _ if !worker.is_depth_first => worker.deques.push_last(displaced),
                     _ => worker.deques.push_first(displaced),
                 }
                 shared.wake_another(worker.index);

@@ -12,20 +12,26 @@ use crossbeam_deque::{Steal, Stealer, Worker};
 use super::thief::until_settled;
 use crate::record::RecordId;
 
+/// Most tasks that a thief takes at once.
+pub(super) const BATCH: usize = 32;
+
 /// The deques, as their worker uses them.
 pub(super) struct Deques {
     queue: Worker<RecordId>,
     stack: Worker<RecordId>,
     /// `true` while the stack may have a task: workers without released tasks do not touch it.
     is_stacked: Cell<bool>,
+    /// Most tasks that are stolen at once.
+    batch: usize,
     stealers: Stealers,
 }
 
 impl Deques {
-    pub(super) fn new() -> Self {
+    /// Creates empty deques that take at most `batch` tasks at once from other queues.
+    pub(super) fn new(batch: usize) -> Self {
         let (queue, stack) = (Worker::new_fifo(), Worker::new_lifo());
         let stealers = Stealers { queue: queue.stealer(), stack: stack.stealer() };
-        Deques { queue, stack, is_stacked: Cell::new(false), stealers }
+        Deques { queue, stack, is_stacked: Cell::new(false), batch, stealers }
     }
 
     /// Returns the deques as thieves use them.
@@ -81,9 +87,9 @@ impl Deques {
     /// Takes the first task of another queue, and moves some of the rest into this one.
     pub(super) fn take_some(
         &self,
-        take: impl Fn(&Worker<RecordId>) -> Steal<RecordId>,
+        take: impl Fn(&Worker<RecordId>, usize) -> Steal<RecordId>,
     ) -> Option<RecordId> {
-        until_settled(|| take(&self.queue))
+        until_settled(|| take(&self.queue, self.batch))
     }
 }
 
@@ -106,7 +112,7 @@ impl Stealers {
     /// Moves the oldest tasks to `to`, except the first of them, which is returned.
     pub(super) fn steal_some(&self, to: &Deques) -> Option<RecordId> {
         let from = if self.queue.is_empty() { &self.stack } else { &self.queue };
-        to.take_some(|to| from.steal_batch_and_pop(to))
+        to.take_some(|to, most| from.steal_batch_with_limit_and_pop(to, most))
     }
 }
 
@@ -115,7 +121,7 @@ mod tests {
     use super::*;
 
     fn filled() -> Deques {
-        let deques = Deques::new();
+        let deques = Deques::new(BATCH);
         [0, 1].into_iter().for_each(|task| deques.push_last(RecordId::of_test(task)));
         [2, 3].into_iter().for_each(|task| deques.push_first(RecordId::of_test(task)));
         deques
@@ -141,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_the_other_kind_stands_in() {
-        let deques = Deques::new();
+        let deques = Deques::new(BATCH);
         deques.push_first(RecordId::of_test(7));
         assert_eq!(rest(deques.pop_oldest(false), &deques), [7]);
         deques.push_last(RecordId::of_test(8));
@@ -151,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_thief_takes_from_the_far_end() {
-        let (victim, thief) = (filled(), Deques::new());
+        let (victim, thief) = (filled(), Deques::new(BATCH));
         let stolen = victim.stealers().steal_some(&thief);
         assert_eq!(stolen.map(RecordId::index), Some(0));
         assert_eq!(victim.len() + thief.len(), 3);

@@ -22,6 +22,7 @@ mod idle_set;
 mod idleness;
 mod io;
 mod meter;
+mod policy;
 mod priority;
 mod runner;
 mod shared;
@@ -37,6 +38,7 @@ mod worker_slot;
 
 pub use self::check_blocking::check_blocking;
 pub use self::current::{worker_has_nothing_else, worker_is_spare};
+pub use self::policy::{NoPolicy, Policies, Policy};
 
 pub(crate) use self::block_on::block_on;
 pub(crate) use self::census::Census;

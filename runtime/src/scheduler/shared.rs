@@ -11,8 +11,9 @@ use super::block_on::Blocked;
 use super::blocked_thread::is_locked_out;
 use super::census::Census;
 use super::current::goes_on_anywhere;
-use super::deques::Deques;
+use super::deques::{BATCH, Deques};
 use super::idle_set::IdleSet;
+use super::policy::Policy;
 use super::priority::PriorityQueue;
 use super::steal_delay::StealDelay;
 use super::time::Timers;
@@ -91,7 +92,8 @@ pub(crate) fn prepare(
     tokio: tokio::runtime::Handle,
     watchdog: &'static dyn Watchdog,
 ) -> (Arc<Shared>, Vec<UnstartedWorker>) {
-    let own: Vec<_> = (0..config.workers).map(|_| (Deques::new(), Parker::new())).collect();
+    let batch = if config.policies.has(Policy::StealBatch) { BATCH } else { 1 };
+    let own: Vec<_> = (0..config.workers).map(|_| (Deques::new(batch), Parker::new())).collect();
     let slots =
         own.iter().map(|(deques, _)| Arc::new(WorkerSlot::new(deques.stealers()))).collect();
     let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
@@ -113,7 +115,8 @@ impl Shared {
         unparkers: Box<[Unparker]>,
     ) -> Self {
         let oversubscribed = config.workers > cores();
-        let steal_delay = StealDelay::new(config.idle, oversubscribed);
+        let steals_at_once = oversubscribed || !config.policies.has(Policy::StealDelay);
+        let steal_delay = StealDelay::new(config.idle, steals_at_once);
         Shared {
             oversubscribed,
             config,
@@ -216,7 +219,8 @@ impl Shared {
     /// Queues a task for worker `preferred`, and for others that have nothing else to do.
     pub(super) fn push_to_affinity_queue(&self, preferred: usize, task: RecordId) {
         self.slots[preferred].affinity_queue.push(task);
-        if let Some(worker) = self.idle.after_shared_push(Some(preferred)) {
+        let best = self.config.policies.has(Policy::WakePreferred).then_some(preferred);
+        if let Some(worker) = self.idle.after_shared_push(best) {
             self.unparkers[worker].unpark();
         }
     }

@@ -12,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use crossbeam_deque::{Injector, Steal};
 use talpf_primitives::Ordering;
 
+use super::policy::Policy;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
 use crate::record::RecordId;
@@ -136,7 +137,8 @@ impl Worker {
         if queue.is_empty() {
             return None;
         }
-        let first = self.deques.take_some(|own| queue.steal_batch_and_pop(own));
+        let first =
+            self.deques.take_some(|own, most| queue.steal_batch_with_limit_and_pop(own, most));
         self.wake_for_batch();
         first
     }
@@ -217,7 +219,9 @@ impl Worker {
         let in_ns = now_ns.saturating_sub(since_ns);
         let task_ns = in_ns / tasks;
         let body_ns = self.thief.bodies.part_of(task_ns);
-        let are_short = task_ns < SHORT_NS && body_ns < 2 * (task_ns - body_ns);
+        let policies = self.shared.config.policies;
+        let is_around = body_ns < 2 * (task_ns - body_ns) || !policies.has(Policy::BodyShare);
+        let are_short = task_ns < SHORT_NS && is_around && policies.has(Policy::Rest);
         if !(self.shared.spins() && are_short && self.others_progress(in_ns / SHORT_NS)) {
             self.note_done();
             self.thief.measure_from(Some((now_ns, steps)));

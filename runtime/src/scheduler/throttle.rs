@@ -3,6 +3,7 @@
 use talpf_primitives::{Ordering, thread};
 
 use super::Runner;
+use super::policy::Policy;
 use super::thief::SHORT_NS;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
@@ -26,12 +27,18 @@ impl Worker {
     /// Runs some ready tasks if too many tasks of `group` are outstanding, or more short ones are
     /// ready than other workers will take.
     pub(super) fn throttle<R: Runner>(&self, group: &GroupInner) {
-        let throttle = self.shared.config.throttle;
+        let policies = self.shared.config.policies;
+        let throttle = match policies.has(Policy::Help) {
+            true => self.shared.config.throttle,
+            false => usize::MAX,
+        };
         let plenty = throttle < usize::MAX
+            && policies.has(Policy::HelpShort)
             && self.grain_ns.get() < SHORT_NS
             && self.deques.len() >= PLENTY.min(throttle);
         let is_ahead = || group.outstanding() > throttle as u64;
-        let is_far_ahead = || group.outstanding() > FAR.saturating_mul(throttle as u64);
+        let far = if policies.has(Policy::CatchUp) { FAR } else { u64::MAX };
+        let is_far_ahead = || group.outstanding() > far.saturating_mul(throttle as u64);
         if self.helping.get()
             || !(plenty || is_ahead())
             // Guards dropped by a body that unwinds must not mix with those of another task.

@@ -14,6 +14,7 @@ use super::deques::Deques;
 use super::idleness::CurrentWatch;
 use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
+use super::policy::Policy;
 use super::thief::{Thief, until_settled};
 use super::trace_state::TraceState;
 use super::worker_slot::WorkerSlot;
@@ -32,6 +33,8 @@ pub(crate) struct Worker {
     pub(super) deques: Deques,
     parker: Parker,
     pub(super) is_traced: bool,
+    pub(super) has_next_slot: bool,
+    pub(super) is_depth_first: bool,
     pub(super) stream: RefCell<Option<Stream>>,
     /// `true` while a task runs inside a spawn.
     pub(super) helping: Cell<bool>,
@@ -72,6 +75,7 @@ impl Worker {
         let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
         let thief = Thief::new(shared.workers());
         let slot = Arc::clone(&shared.slots[index]);
+        let policies = shared.config.policies;
         Worker {
             shared,
             index,
@@ -79,6 +83,8 @@ impl Worker {
             deques,
             parker,
             is_traced: stream.is_some(),
+            has_next_slot: policies.has(Policy::NextSlot),
+            is_depth_first: policies.has(Policy::DepthFirst),
             stream: RefCell::new(stream),
             helping: Cell::new(false),
             grain_ns: Cell::new(u64::MAX),
