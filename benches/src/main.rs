@@ -64,7 +64,7 @@ enum Bench {
         #[arg(long = "policy", value_name = "P")]
         policies: Vec<String>,
         /// Number of rounds, of which the medians count.
-        #[arg(long, value_name = "N", default_value_t = 5, value_parser = within(1..=1000))]
+        #[arg(long, value_name = "N", default_value_t = 5, value_parser = number_within::<usize>(1..=1000))]
         rounds: usize,
         /// Run one round of one program, unless others are requested.
         #[arg(long)]

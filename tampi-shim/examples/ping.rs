@@ -4,8 +4,6 @@
 //! at once and run in the order of their accesses. A task that awaits a message is suspended and
 //! leaves its worker to others. Run it with `cargo run --release -p tampi-shim --example ping`.
 
-use std::time::Instant;
-
 use talpf_runtime::{Array, Error as RuntimeError};
 use tampi_shim::{Communicator, Config, Error, Rank, Tag, exec};
 
@@ -40,7 +38,7 @@ async fn play(world: Communicator) -> Result<(u64, f64), Error> {
             from.recv(ball, other, TAG).await.expect("the other rank sends it");
         })
     };
-    let started = Instant::now();
+    let started = world.group().clock().now();
     for _ in 0..ROUNDS {
         if world.rank() == Rank(0) {
             hit()?;
@@ -51,5 +49,5 @@ async fn play(world: Communicator) -> Result<(u64, f64), Error> {
         }
     }
     let hits = world.group().task("read").input(&ball.all()).run(|ball| ball[0])?.await?;
-    Ok((hits, started.elapsed().as_secs_f64()))
+    Ok((hits, (world.group().clock().now() - started).as_secs_f64()))
 }

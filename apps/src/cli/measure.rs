@@ -1,11 +1,11 @@
 //! Measured costs of communication: two ranks on at most two workers, through the public interface.
 
 use std::hint;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use talpf::{Config, Context, Machine, Settings, SyncMode, exec};
 use talpf_apps::Error;
-use talpf_runtime::{Array, cores};
+use talpf_runtime::{Array, Clock, cores};
 
 pub(super) const REPETITIONS: usize = 9;
 const HOPS: u32 = 2_000;
@@ -40,9 +40,9 @@ pub(super) fn costs(settings: Settings) -> Result<Costs, Error> {
 pub(super) fn median(mut work: impl FnMut()) -> f64 {
     let mut times = Vec::with_capacity(REPETITIONS);
     for _ in 0..REPETITIONS {
-        let start = Instant::now();
+        let clock = Clock::start();
         work();
-        times.push(start.elapsed().as_secs_f64());
+        times.push(clock.now().as_secs_f64());
     }
     middle(times)
 }
@@ -78,7 +78,7 @@ async fn hops(ctx: Context) -> Result<f64, Error> {
         ctx.sync(SyncMode::DEFAULT).await?;
         let round = ctx.round();
         let sync = ctx.sync(SyncMode::msg(HOPS)).window(&inbox.all()).spawn()?;
-        let start = Instant::now();
+        let start = now(&ctx);
         for hop in 0..HOPS {
             if ctx.rank().0 == 0 {
                 from = round.put(from, slot.at(other, 0)).await?;
@@ -90,7 +90,7 @@ async fn hops(ctx: Context) -> Result<f64, Error> {
                 from = round.put(from, slot.at(other, 0)).await?;
             }
         }
-        samples.push(mean_ns(start, 2 * HOPS));
+        samples.push(mean_ns(now(&ctx) - start, 2 * HOPS));
         drop(round);
         sync.await?;
     }
@@ -100,11 +100,11 @@ async fn hops(ctx: Context) -> Result<f64, Error> {
 async fn clock_readings(ctx: Context) -> Result<f64, Error> {
     let clock = ctx.group().clock();
     let sample = || {
-        let start = Instant::now();
+        let start = clock.now();
         for _ in 0..READINGS {
             hint::black_box(clock.now_ns());
         }
-        mean_ns(start, READINGS)
+        mean_ns(clock.now() - start, READINGS)
     };
     Ok(middle((0..REPETITIONS).map(|_| sample()).collect()))
 }
@@ -112,15 +112,19 @@ async fn clock_readings(ctx: Context) -> Result<f64, Error> {
 async fn periods(ctx: Context) -> Result<f64, Error> {
     let mut samples = Vec::with_capacity(REPETITIONS);
     for _ in 0..REPETITIONS {
-        let start = Instant::now();
+        let start = now(&ctx);
         for _ in 0..PERIODS {
             ctx.group().wait_for(Duration::from_micros(1)).await;
         }
-        samples.push(mean_ns(start, PERIODS));
+        samples.push(mean_ns(now(&ctx) - start, PERIODS));
     }
     Ok(middle(samples))
 }
 
-fn mean_ns(start: Instant, count: u32) -> f64 {
-    start.elapsed().as_nanos() as f64 / f64::from(count)
+fn now(ctx: &Context) -> Duration {
+    ctx.group().clock().now()
+}
+
+fn mean_ns(time: Duration, count: u32) -> f64 {
+    time.as_nanos() as f64 / f64::from(count)
 }

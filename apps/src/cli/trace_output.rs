@@ -18,7 +18,7 @@ const MOST_ROWS: usize = 65_535;
 /// trace is written, the folder is not created and its contents stay.
 pub(super) struct TraceOutput {
     recorder: Recorder,
-    started: SystemTime,
+    started: String,
     /// Output files: records, labels and rows.
     files: [Output; 3],
     folder: PathBuf,
@@ -39,7 +39,7 @@ impl TraceOutput {
         let open = |extension| Output::open_in(path, Path::new(stem).with_extension(extension));
         Ok(Self {
             recorder: Recorder::default(),
-            started: SystemTime::now(),
+            started: utc_now(),
             files: [open("prv")?, open("pcf")?, open("row")?],
             folder: path.to_owned(),
             stem,
@@ -69,7 +69,7 @@ impl TraceOutput {
             ranks: machine.ranks() as u32,
             workers: machine.workers() as u32,
             end_ns: 0,
-            started: utc(self.started),
+            started: self.started,
             comments: [vec![version], comments].concat(),
         };
         let Self { recorder, folder, stem, .. } = self;
@@ -91,8 +91,12 @@ fn loss(path: &Path, dropped: u64) -> Option<String> {
     Some(format!("{} lacks {records}, where its state is `Not recorded`", path.display()))
 }
 
-/// Formats a time as Paraver does, in UTC.
-pub(super) fn utc(time: SystemTime) -> String {
+/// Returns the date and the time of day as Paraver shows them, in UTC.
+pub(super) fn utc_now() -> String {
+    utc(SystemTime::now())
+}
+
+fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (minutes, days) = (seconds / 60 % (24 * 60), seconds / (24 * 60 * 60));
 

@@ -13,9 +13,9 @@
 
 use std::ops::Range;
 use std::sync::Barrier;
-use std::time::Instant;
 
 use parking_lot::Mutex;
+use talpf_runtime::Clock;
 use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
@@ -39,7 +39,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     let team = Team {
         problem,
         observer,
-        start: Instant::now(),
+        clock: Clock::start(),
         border: problem.border(),
         shelves: (0..workers).map(shelf).collect(),
         columns: columns.clone(),
@@ -61,8 +61,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
 struct Team<'a> {
     problem: &'a Problem,
     observer: &'a Observer,
-    /// Start of the trace.
-    start: Instant,
+    clock: Clock,
     border: Border,
     /// Shelves of the workers.
     shelves: Vec<Shelf>,
@@ -91,10 +90,10 @@ impl Team<'_> {
         let band = self.problem.band(worker, workers);
         let mut matrix = Matrix::zeros(band.len() + 2, self.problem.cols() + 2);
         self.border.apply(band.start, 0, matrix.view_mut());
-        let mut trace = self.observer.thread(worker, self.start, "sweep");
+        let mut trace = self.observer.thread(worker, &self.clock, "sweep");
 
         self.barrier.wait();
-        let start = Instant::now();
+        let start = self.clock.now();
         let mut periods = self.problem.periods();
         while let Some(period) = periods.begin() {
             let checked = periods.have_residuals().then(|| period.end - 1);
@@ -103,7 +102,7 @@ impl Team<'_> {
                 self.changes.end_period(&mut periods, worker, change);
             }
         }
-        Part { matrix, periods, seconds: start.elapsed().as_secs_f64() }
+        Part { matrix, periods, seconds: (self.clock.now() - start).as_secs_f64() }
     }
 
     /// Computes the fronts of a period. Returns the largest change of a cell in the checked step.

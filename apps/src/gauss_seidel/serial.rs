@@ -1,6 +1,6 @@
 //! Reference: one thread, one matrix.
 
-use std::time::Instant;
+use talpf_runtime::Clock;
 
 use super::{Problem, Solution, kernel};
 use crate::heat::{Convergence, Temperatures, largest_change};
@@ -9,8 +9,8 @@ use crate::run::{Machine, Observer};
 /// Solves `problem` on the calling thread.
 pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let mut matrix = problem.initial_matrix();
-    let start = Instant::now();
-    let mut trace = observer.thread(0, start, "sweep");
+    let clock = Clock::start();
+    let mut trace = observer.thread(0, &clock, "sweep");
     let (mut periods, mut residual) = (problem.periods(), None);
     while let Some(period) = periods.begin() {
         for step in period.clone() {
@@ -24,7 +24,7 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
             }
         }
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = clock.now().as_secs_f64();
     let convergence = residual.map(|residual| Convergence { steps: periods.steps(), residual });
     let result = Temperatures { matrix, convergence };
     Solution { result, seconds, machine: Machine::ONE }

@@ -2,9 +2,9 @@
 //! barrier sums its share of the bins of all.
 
 use std::sync::Barrier;
-use std::time::Instant;
 
 use parking_lot::RwLock;
+use talpf_runtime::Clock;
 use talpf_traces::State;
 
 use super::{Problem, Solution, kernel, result};
@@ -22,15 +22,15 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     // Nobody reads counts while they are written, so these locks never block.
     let counts: Vec<_> = (0..workers).map(|_| RwLock::new(vec![0; problem.bins()])).collect();
     let barrier = Barrier::new(workers);
-    let began = Instant::now();
+    let clock = Clock::start();
 
     let work = |worker: usize| {
         let numbers = share(problem.numbers(), worker, workers);
         let bins = share(problem.bins(), worker, workers);
         let mut sums = vec![0u64; bins.len()];
-        let mut trace = observer.thread(worker, began, "count");
+        let mut trace = observer.thread(worker, &clock, "count");
         barrier.wait();
-        let start = Instant::now();
+        let start = clock.now();
         for step in 0..problem.steps() {
             let mut mine = counts[worker].write();
             mine.fill(0);
@@ -47,7 +47,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
                 observer.progress.advance();
             }
         }
-        (sums, start.elapsed().as_secs_f64())
+        (sums, (clock.now() - start).as_secs_f64())
     };
     let parts = team::run(workers, work)?;
 

@@ -1,6 +1,6 @@
 //! Reference: one thread.
 
-use std::time::Instant;
+use talpf_runtime::Clock;
 
 use super::{Problem, Solution, kernel, result};
 use crate::run::{Machine, Observer, Problem as _};
@@ -8,12 +8,12 @@ use crate::run::{Machine, Observer, Problem as _};
 /// Counts the numbers of `problem` on the calling thread.
 pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let mut counts = vec![0; problem.bins()];
-    let start = Instant::now();
-    let mut trace = observer.thread(0, start, "count");
+    let clock = Clock::start();
+    let mut trace = observer.thread(0, &clock, "count");
     for step in 0..problem.steps() {
         trace.task(|| kernel::count(step, 0..problem.numbers(), &mut counts));
         observer.progress.advance();
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = clock.now().as_secs_f64();
     Solution { result: result(counts), seconds, machine: Machine::ONE }
 }

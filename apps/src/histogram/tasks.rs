@@ -5,7 +5,6 @@
 //! So a block is counted again, in the next step, while its additions of this one are under way.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use talpf::{Context, Lane, MemorySlot, OpenRound, Rank};
 use talpf_runtime::Array;
@@ -60,7 +59,7 @@ async fn rank(
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
 
     ctx.barrier().await?;
-    let started = Instant::now();
+    let started = ctx.now();
     for step in 0..input.problem.steps() {
         lookahead.step().await?;
         for block in 0..share.blocks {
@@ -71,7 +70,7 @@ async fn rank(
         declare_count(&ctx, &input.observer, Step::Spawned(&ctx), &share.bins.all())?;
     }
     ctx.group().wait().await?;
-    let ended = Instant::now();
+    let ended = ctx.now();
 
     let collect = ctx.group().task("collect").input(&share.bins.all());
     let result = collect.run(|bins| bins.iter().map(|count| *count as f64).collect())?.await?;

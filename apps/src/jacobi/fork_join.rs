@@ -12,9 +12,9 @@
 use std::mem;
 use std::ops::Range;
 use std::sync::Barrier;
-use std::time::Instant;
 
 use parking_lot::Mutex;
+use talpf_runtime::Clock;
 use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
@@ -46,8 +46,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
 struct Team<'a> {
     problem: &'a Problem,
     observer: &'a Observer,
-    /// Start of the trace.
-    start: Instant,
+    clock: Clock,
     border: Border,
     bands: Vec<Band>,
     changes: TeamChanges,
@@ -81,7 +80,7 @@ impl<'a> Team<'a> {
         Self {
             problem,
             observer,
-            start: Instant::now(),
+            clock: Clock::start(),
             border: problem.border(),
             bands: (0..workers).map(band).collect(),
             changes: TeamChanges::new(workers),
@@ -97,11 +96,11 @@ impl<'a> Team<'a> {
         let rows = band.rows.len();
         let mut old = Matrix::zeros(rows + 2, self.problem.cols() + 2);
         self.border.apply(band.rows.start, 0, old.view_mut());
-        let mut trace = self.observer.thread(index, self.start, "sweep");
+        let mut trace = self.observer.thread(index, &self.clock, "sweep");
         let mut new = old.clone();
 
         self.barrier.wait();
-        let start = Instant::now();
+        let start = self.clock.now();
         let mut periods = self.problem.periods();
         while let Some(period) = periods.begin() {
             for step in period {
@@ -130,7 +129,7 @@ impl<'a> Team<'a> {
                 self.changes.end_period(&mut periods, index, largest_change(before, after));
             }
         }
-        Part { matrix: old, periods, seconds: start.elapsed().as_secs_f64() }
+        Part { matrix: old, periods, seconds: (self.clock.now() - start).as_secs_f64() }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reference: one thread, and two matrices that swap roles after every step.
 
 use std::mem;
-use std::time::Instant;
+
+use talpf_runtime::Clock;
 
 use super::{Problem, Solution, kernel};
 use crate::heat::{Convergence, Temperatures, largest_change};
@@ -11,8 +12,8 @@ use crate::run::{Machine, Observer};
 pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let mut old = problem.initial_matrix();
     let mut new = old.clone();
-    let start = Instant::now();
-    let mut trace = observer.thread(0, start, "sweep");
+    let clock = Clock::start();
+    let mut trace = observer.thread(0, &clock, "sweep");
     let (mut periods, mut residual) = (problem.periods(), None);
     while let Some(period) = periods.begin() {
         for _ in period {
@@ -25,7 +26,7 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
             before.into_iter().for_each(|before| periods.end_if_small(before));
         }
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = clock.now().as_secs_f64();
     let convergence = residual.map(|residual| Convergence { steps: periods.steps(), residual });
     let result = Temperatures { matrix: old, convergence };
     Solution { result, seconds, machine: Machine::ONE }

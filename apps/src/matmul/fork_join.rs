@@ -3,8 +3,8 @@
 
 use std::mem;
 use std::sync::Barrier;
-use std::time::Instant;
 
+use talpf_runtime::Clock;
 use talpf_traces::State;
 
 use super::kernel::{self, Factor, Term};
@@ -23,15 +23,15 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
     let workers = machine.workers();
     let b = panels::pack(kernel::initial(Factor::B, 0..size, 0..size).view());
     let barrier = Barrier::new(workers);
-    let began = Instant::now();
+    let clock = Clock::start();
 
     let work = |worker: usize| {
         let rows = share(size, worker, workers);
         let mut a = kernel::initial(Factor::A, rows.clone(), 0..size);
         let mut c = Matrix::zeros(rows.len(), size);
-        let mut trace = observer.thread(worker, began, "multiply");
+        let mut trace = observer.thread(worker, &clock, "multiply");
         barrier.wait();
-        let start = Instant::now();
+        let start = clock.now();
         for _ in 0..problem.iterations() {
             trace.task(|| kernel::multiply(a.view(), &b, c.view_mut(), Term::ONLY));
             mem::swap(&mut a, &mut c);
@@ -41,7 +41,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
                 observer.progress.advance();
             }
         }
-        (a.into_cells(), start.elapsed().as_secs_f64())
+        (a.into_cells(), (clock.now() - start).as_secs_f64())
     };
     let parts = team::run(workers, work)?;
 

@@ -1,7 +1,8 @@
 //! Reference: one thread, whole matrices.
 
 use std::mem;
-use std::time::Instant;
+
+use talpf_runtime::Clock;
 
 use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
@@ -14,13 +15,13 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let b = panels::pack(kernel::initial(Factor::B, 0..size, 0..size).view());
     let mut a = kernel::initial(Factor::A, 0..size, 0..size);
     let mut c = Matrix::zeros(size, size);
-    let start = Instant::now();
-    let mut trace = observer.thread(0, start, "multiply");
+    let clock = Clock::start();
+    let mut trace = observer.thread(0, &clock, "multiply");
     for _ in 0..problem.iterations() {
         trace.task(|| kernel::multiply(a.view(), &b, c.view_mut(), Term::ONLY));
         mem::swap(&mut a, &mut c);
         observer.progress.advance();
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = clock.now().as_secs_f64();
     Solution { result: a, seconds, machine: Machine::ONE }
 }

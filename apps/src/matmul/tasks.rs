@@ -5,7 +5,6 @@
 //! it up. `A` and the product swap roles after every multiplication.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ndarray::s;
 use talpf_runtime::{Ix2, Matrix, Region, Scope, Tiling};
@@ -39,7 +38,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     let steps = input.problem.iterations();
 
     ctx.barrier().await?;
-    let started = Instant::now();
+    let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
     ctx.spawn_steps(input.machine, steps, 2, &mut lookahead, |step, number| {
         for hop in 0..ctx.size() {
@@ -52,7 +51,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     })
     .await?;
     ctx.group().wait().await?;
-    let ended = Instant::now();
+    let ended = ctx.now();
 
     Ok(Part { result: slices.collect(&ctx, steps).await?, started, ended })
 }

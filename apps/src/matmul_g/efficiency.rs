@@ -1,8 +1,6 @@
 //! Efficiency of a run.
 
-use std::time::Instant;
-
-use talpf_runtime::cores;
+use talpf_runtime::{Clock, cores};
 
 use super::peak;
 use crate::Matrix;
@@ -42,9 +40,9 @@ fn tile_flops_per_s(problem: &Problem, side: usize) -> f64 {
     let b = panels::pack(kernel::initial(Factor::B, 0..tile, 0..tile).view());
     let mut c = Matrix::zeros(rows, tile);
     let rates = (0..REPETITIONS).map(|_| {
-        let start = Instant::now();
+        let clock = Clock::start();
         kernel::multiply(a.view(), &b, c.view_mut(), Term::ONLY);
-        2.0 * (rows * tile * tile) as f64 / start.elapsed().as_secs_f64()
+        2.0 * (rows * tile * tile) as f64 / clock.now().as_secs_f64()
     });
     rates.fold(0.0, f64::max)
 }

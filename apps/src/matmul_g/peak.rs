@@ -1,9 +1,9 @@
 //! Peak rate of multiplications and additions of a core.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use pulp::{Arch, Simd, WithSimd};
+use talpf_runtime::Clock;
 
 /// Number of sums that keeps two units with a latency of five cycles busy.
 const SUMS: usize = 12;
@@ -16,9 +16,9 @@ const REPETITIONS: usize = 9;
 /// **Units**: multiplications and additions of `f64` per second.
 pub(super) fn flops_per_s() -> f64 {
     let times = (0..REPETITIONS).map(|_| {
-        let start = Instant::now();
+        let clock = Clock::start();
         let flops = Arch::new().dispatch(Sums);
-        flops / start.elapsed().as_secs_f64()
+        flops / clock.now().as_secs_f64()
     });
     times.fold(0.0, f64::max)
 }

@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ndarray::{ArrayView2, ArrayViewMut2};
 use talpf::{Context, MemorySlot, Rank};
@@ -47,7 +46,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     let steps = input.problem.iterations();
 
     ctx.barrier().await?;
-    let started = Instant::now();
+    let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
     ctx.spawn_steps(input.machine, steps, 2, &mut lookahead, |step, number| {
         for round in 0..tiles.side {
@@ -58,7 +57,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     })
     .await?;
     ctx.group().wait().await?;
-    let ended = Instant::now();
+    let ended = ctx.now();
 
     Ok(Part { result: tiles.collect(&ctx, steps).await?, started, ended })
 }

@@ -2,9 +2,9 @@
 //! another when all particles have moved.
 
 use std::sync::Barrier;
-use std::time::Instant;
 
 use parking_lot::RwLock;
+use talpf_runtime::Clock;
 use talpf_traces::State;
 
 use super::{Problem, Solution, kernel};
@@ -28,16 +28,16 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
         .map(|block| RwLock::new(block.to_vec()))
         .collect();
     let barrier = Barrier::new(workers);
-    let began = Instant::now();
+    let clock = Clock::start();
 
     let work = |worker: usize| {
         let mine = share(blocks.len(), worker, workers);
         let velocities = &particles.velocities()[mine.start * axes_of..mine.end * axes_of];
         let mut velocities = velocities.to_vec();
         let mut sums = vec![0.0; kernel::LIMBS * velocities.len()];
-        let mut trace = observer.thread(worker, began, "pull");
+        let mut trace = observer.thread(worker, &clock, "pull");
         barrier.wait();
-        let start = Instant::now();
+        let start = clock.now();
         for _ in 0..problem.steps() {
             trace.task(|| {
                 for (targets, sums) in mine.clone().zip(sums.chunks_mut(sums_of)) {
@@ -58,7 +58,7 @@ pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result
                 observer.progress.advance();
             }
         }
-        (velocities, start.elapsed().as_secs_f64())
+        (velocities, (clock.now() - start).as_secs_f64())
     };
     let parts = team::run(workers, work)?;
 

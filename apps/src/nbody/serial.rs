@@ -1,6 +1,6 @@
 //! Reference: one thread.
 
-use std::time::Instant;
+use talpf_runtime::Clock;
 
 use super::{Problem, Solution, kernel};
 use crate::run::{Machine, Observer};
@@ -13,8 +13,8 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
     let mut bodies = particles.bodies().to_vec();
     let mut velocities = particles.velocities().to_vec();
     let mut sums = vec![0.0; kernel::LIMBS * velocities.len()];
-    let start = Instant::now();
-    let mut trace = observer.thread(0, start, "pull");
+    let clock = Clock::start();
+    let mut trace = observer.thread(0, &clock, "pull");
     for _ in 0..problem.steps() {
         trace.task(|| {
             for (targets, sums) in bodies.chunks(bodies_of).zip(sums.chunks_mut(sums_of)) {
@@ -29,6 +29,6 @@ pub fn solve(problem: &Problem, observer: &Observer) -> Solution {
         });
         observer.progress.advance();
     }
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = clock.now().as_secs_f64();
     Solution { result: particles.moved(bodies, velocities), seconds, machine: Machine::ONE }
 }

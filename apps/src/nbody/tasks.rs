@@ -5,7 +5,6 @@
 //! block, and the ring starts again once all have moved.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use talpf_runtime::{Matrix, Region, Scope, Tiling};
 
@@ -39,7 +38,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     let steps = input.problem.steps();
 
     ctx.barrier().await?;
-    let started = Instant::now();
+    let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
     ctx.spawn_steps(input.machine, steps, 1, &mut lookahead, |step, _| {
         blocks.declare_step(&ctx, step)?;
@@ -47,7 +46,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     })
     .await?;
     ctx.group().wait().await?;
-    let ended = Instant::now();
+    let ended = ctx.now();
 
     Ok(Part { result: blocks.collect(&ctx).await?, started, ended })
 }

@@ -1,5 +1,7 @@
 //! Context of a rank's program for both kinds of communication.
 
+use std::time::Duration;
+
 use talpf::SyncMode;
 use talpf_runtime::Group;
 
@@ -20,6 +22,11 @@ impl RankContext {
             Self::OneSided(ctx, _) => ctx.group(),
             Self::TwoSided(messages) => messages.group(),
         }
+    }
+
+    /// Returns the time on the clock of the runtime.
+    pub(crate) fn now(&self) -> Duration {
+        self.group().clock().now()
     }
 
     pub(crate) fn rank(&self) -> usize {

@@ -1,8 +1,6 @@
 //! Observers of a run.
 
-use std::time::Instant;
-
-use talpf_runtime::{GraphRecorder, Monitor};
+use talpf_runtime::{Clock, GraphRecorder, Monitor};
 use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
 use super::{Interrupt, Progress};
@@ -23,14 +21,14 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Creates the trace of thread `worker` of a run without tasks, in times since `start`. Its
+    /// Creates the trace of thread `worker` of a run without tasks, in times of `clock`. Its
     /// work is shown as tasks with a label.
-    pub(crate) fn thread(&self, worker: usize, start: Instant, label: &str) -> ThreadTrace {
+    pub(crate) fn thread(&self, worker: usize, clock: &Clock, label: &str) -> ThreadTrace {
         ThreadTrace {
             trace: self.recorder.as_ref().map(|recorder| Trace {
                 stream: recorder.stream(worker as u32),
                 label: recorder.label(label),
-                start,
+                clock: clock.clone(),
                 number: worker as u64,
                 state: None,
             }),
@@ -46,7 +44,7 @@ pub(crate) struct ThreadTrace {
 struct Trace {
     stream: Stream,
     label: LabelId,
-    start: Instant,
+    clock: Clock,
     /// Number of the last task: threads count in steps of 2^32 from their own number.
     number: u64,
     /// State outside tasks, with its begin.
@@ -75,7 +73,7 @@ impl ThreadTrace {
 
 impl Trace {
     fn now_ns(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+        self.clock.now_ns()
     }
 
     /// Records the state that ends now, if there is one, and begins the next. Returns the time.

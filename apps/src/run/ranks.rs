@@ -1,7 +1,7 @@
 //! The ranks of a program with tasks.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use super::{
     Communication, Machine, Messages, Observer, RankContext, Solution, Transport, Variant,
@@ -15,11 +15,12 @@ pub(crate) struct RunInput<P> {
     pub(crate) observer: Observer,
 }
 
-/// Part of the result of one rank, with the start and the end of its steps.
+/// Part of the result of one rank, with the start and the end of its steps on the clock of its
+/// runtime.
 pub(crate) struct Part {
     pub(crate) result: Vec<f64>,
-    pub(crate) started: Instant,
-    pub(crate) ended: Instant,
+    pub(crate) started: Duration,
+    pub(crate) ended: Duration,
 }
 
 /// Parts of a result by rank, and the seconds from the first start to the last end.
@@ -139,7 +140,6 @@ pub(super) fn talpf_config(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use talpf_runtime::{Group, Standing};
 
     /// Returns `true` if the program of any rank has not ended.
@@ -165,7 +165,7 @@ mod tests {
                 async move {
                     // The run is over when its services have ended.
                     drop(ctx.group().spawn_service("late", late)?);
-                    let now = Instant::now();
+                    let now = ctx.now();
                     Ok(Part { result: Vec::new(), started: now, ended: now })
                 }
             });

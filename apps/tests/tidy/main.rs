@@ -9,6 +9,7 @@ mod documents;
 mod layers;
 mod paths;
 mod sizes;
+mod time;
 mod unsafe_files;
 mod words;
 

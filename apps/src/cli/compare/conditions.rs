@@ -1,14 +1,13 @@
 //! Conditions of a comparison: machine, settings and time.
 
 use std::fs;
-use std::time::SystemTime;
 
 use talpf_apps::Error;
 use talpf_runtime::cores;
 use talpf_traces::counted;
 
 use super::super::run_options::MachineOptions;
-use super::super::trace_output::utc;
+use super::super::trace_output::utc_now;
 
 pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, String)>, Error> {
     let machine = options.with_ranks(1)?;
@@ -28,7 +27,7 @@ pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, 
         ("link", "in-process, one copy".to_owned()),
         ("slow ranks", slow),
         ("version", format!("talpf {}", env!("CARGO_PKG_VERSION"))),
-        ("date", format!("{} UTC", utc(SystemTime::now()))),
+        ("date", format!("{} UTC", utc_now())),
     ])
 }
 

@@ -24,7 +24,6 @@ mod exchange;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ndarray::Axis;
 use talpf_runtime::{In, Ix2, Lookahead, Matrix, Region, Scope};
@@ -65,7 +64,7 @@ async fn rank(
     let mut periods = input.problem.periods();
 
     ctx.barrier().await?;
-    let started = Instant::now();
+    let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(2 * LOOKAHEAD);
     let mut superstep = 0;
     while let Some(period) = periods.begin() {
@@ -96,7 +95,7 @@ async fn rank(
     band.spawn(&mut lookahead, supersteps, &(0..periods.steps())).await?;
     ctx.group().wait().await?;
     let convergence = band.residual.end(&periods).await?;
-    let ended = Instant::now();
+    let ended = ctx.now();
 
     let cells = collect_field(&ctx, band.field).await?;
     Ok(Part { result: Convergence::append(convergence, cells), started, ended })

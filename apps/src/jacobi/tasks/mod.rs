@@ -21,7 +21,6 @@ mod band;
 mod exchange;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use self::band::Band;
 use self::exchange::{Exchange, PutMethod};
@@ -66,7 +65,7 @@ async fn rank(
     let residual = Residual::new(&ctx, &input.problem, band.tasks()).await?;
 
     ctx.barrier().await?;
-    let started = Instant::now();
+    let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
     while let Some(period) = periods.begin() {
         let (before, last) = (residual.of_period_before(&periods)?, period.len() - 1);
@@ -86,7 +85,7 @@ async fn rank(
     }
     exchange.end(&ctx).await?;
     let convergence = residual.end(&periods).await?;
-    let ended = Instant::now();
+    let ended = ctx.now();
 
     let cells = band.collect(&ctx, periods.steps()).await?;
     Ok(Part { result: Convergence::append(convergence, cells), started, ended })

@@ -1,7 +1,5 @@
 //! Failure of a task in a replayed graph: it ends the run of all ranks, with its name.
 
-use std::time::Instant;
-
 use talpf_runtime::current_step;
 
 use super::super::ranks::on_ranks;
@@ -12,7 +10,7 @@ use super::*;
 fn error_of(variant: Variant, workers: usize) -> String {
     let machine = Machine::new(3, workers).unwrap();
     let program = |ctx: RankContext| async move {
-        let started = Instant::now();
+        let started = ctx.now();
         let shape = Shape { pieces: 1, rows: 1, cols: 100, tile_cols: 100 };
         let ring = Ring::new(&ctx, shape, vec![1.0; 100]).await?;
         let is_unlucky = ctx.rank() == 1;
@@ -28,7 +26,7 @@ fn error_of(variant: Variant, workers: usize) -> String {
             Ok(())
         })?;
         ctx.group().wait().await?;
-        Ok(Part { result: Vec::new(), started, ended: Instant::now() })
+        Ok(Part { result: Vec::new(), started, ended: ctx.now() })
     };
     let ended = on_ranks(machine, variant, &Observer::default(), program);
     ended.map(|_| ()).expect_err("a task has failed").to_string()
