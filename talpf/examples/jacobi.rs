@@ -26,7 +26,7 @@ pub(crate) fn main() -> Result<(), Error> {
 /// Returns the rows of this rank after all steps.
 async fn solve(ctx: &Context, replay: bool) -> Result<Vec<Vec<f64>>, Error> {
     let plate = Decomposition::rows(ctx.size(), PLATE, 1)?;
-    let [rows, cols] = plate.local_shape(ctx.rank());
+    let [rows, cols] = plate.local_shape(ctx.rank())?;
     let mut values = vec![0.0; rows * cols];
     if ctx.rank().0 == 0 {
         values[..cols].fill(100.0); // The upper border is hot.

@@ -23,9 +23,9 @@ use crate::numbers::Rank;
 ///
 /// // 10 x 10 cells on 2 x 2 ranks, with halos of one cell. Rank 3 is the lower right one.
 /// let halves = Decomposition::grid([2, 2], [10, 10], 1)?;
-/// assert_eq!(halves.part(Rank(3)), [5..10, 5..10]);
-/// assert_eq!(halves.local_shape(Rank(3)), [7, 7]);
-/// let neighbours: Vec<Rank> = halves.faces(Rank(3)).iter().map(|face| face.neighbour).collect();
+/// assert_eq!(halves.part(Rank(3))?, [5..10, 5..10]);
+/// assert_eq!(halves.local_shape(Rank(3))?, [7, 7]);
+/// let neighbours: Vec<Rank> = halves.faces(Rank(3))?.iter().map(|face| face.neighbour).collect();
 /// assert_eq!(neighbours, [Rank(1), Rank(2)]);
 /// # Ok::<(), talpf::Error>(())
 /// ```
@@ -117,25 +117,31 @@ impl Decomposition {
 
     /// Returns the rows and columns of the whole matrix that `rank` has.
     ///
-    /// **Panics** if the grid has no such rank.
-    pub fn part(&self, rank: Rank) -> [Range<usize>; 2] {
-        self.part_at(self.position(rank))
+    /// **Errors**: no such rank in the grid.
+    pub fn part(&self, rank: Rank) -> Result<[Range<usize>; 2], Error> {
+        Ok(self.part_at(self.position(rank)?))
+    }
+
+    /// Iterates over the parts of all ranks.
+    pub fn parts(&self) -> impl Iterator<Item = [Range<usize>; 2]> {
+        let [rows, cols] = self.grid;
+        (0..rows).flat_map(move |row| (0..cols).map(move |col| self.part_at([row, col])))
     }
 
     /// Returns the numbers of rows and columns of the matrix of `rank`: its part and the ring.
     ///
-    /// **Panics** if the grid has no such rank.
-    pub fn local_shape(&self, rank: Rank) -> [usize; 2] {
-        self.part(rank).map(|cells| cells.len() + 2 * self.width)
+    /// **Errors**: no such rank in the grid.
+    pub fn local_shape(&self, rank: Rank) -> Result<[usize; 2], Error> {
+        Ok(self.part(rank)?.map(|cells| cells.len() + 2 * self.width))
     }
 
     /// Returns what `rank` exchanges with its neighbours: those above, below, left and right of it,
     /// then those at its corners.
     ///
-    /// **Panics** if the grid has no such rank.
-    pub fn faces(&self, rank: Rank) -> Vec<Face> {
+    /// **Errors**: no such rank in the grid.
+    pub fn faces(&self, rank: Rank) -> Result<Vec<Face>, Error> {
         let corners = if self.corners { &CORNERS[..] } else { &[] };
-        let at = self.position(rank);
+        let at = self.position(rank)?;
         let mut faces = Vec::new();
         for step in SIDES.iter().chain(corners) {
             let Some(neighbour) = self.neighbour(at, step) else {
@@ -158,12 +164,15 @@ impl Decomposition {
                 faces.push(Face { neighbour, piece, edge, halo, its_edge, its_halo });
             }
         }
-        faces
+        Ok(faces)
     }
 
-    fn position(&self, rank: Rank) -> [u32; 2] {
-        assert!(rank.0 < self.ranks(), "{rank} is not one of a grid of {} ranks", self.ranks());
-        [rank.0 / self.grid[1], rank.0 % self.grid[1]]
+    fn position(&self, rank: Rank) -> Result<[u32; 2], Error> {
+        let [rows, cols] = self.grid;
+        if rank.0 >= self.ranks() {
+            return Err(Error::NotInGrid { rank, rows, cols });
+        }
+        Ok([rank.0 / cols, rank.0 % cols])
     }
 
     fn part_at(&self, at: [u32; 2]) -> [Range<usize>; 2] {
@@ -245,7 +254,7 @@ mod tests {
     /// Cells of a rectangle of a rank's matrix, as cells of the whole one, which begins at `1000`.
     fn whole(decomposition: &Decomposition, rank: Rank, rect: &Rect) -> BTreeSet<(usize, usize)> {
         let [rows, cols] = ranges(rect);
-        let part = decomposition.part(rank);
+        let part = decomposition.part(rank).unwrap();
         let offset = |axis: usize| 1000 + part[axis].start - decomposition.width;
         let cells = |row| cols.clone().map(move |col| (row + offset(0), col + offset(1)));
         rows.flat_map(cells).collect()
@@ -263,7 +272,7 @@ mod tests {
             of = if corners { of.with_corners() } else { of };
             let mut owner = vec![None; shape[0] * shape[1]];
             for rank in (0..of.ranks()).map(Rank) {
-                let [rows, cols] = of.part(rank);
+                let [rows, cols] = of.part(rank).unwrap();
                 prop_assert!(rows.len() >= width && cols.len() >= width);
                 for (row, col) in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
                     prop_assert_eq!(owner[row * shape[1] + col].replace(rank), None);
@@ -272,9 +281,9 @@ mod tests {
             prop_assert!(owner.iter().all(Option::is_some));
             for rank in (0..of.ranks()).map(Rank) {
                 let mut received = BTreeSet::new();
-                for face in of.faces(rank) {
+                for face in of.faces(rank).unwrap() {
                     // The other side has the same face.
-                    let back = of.faces(face.neighbour).into_iter();
+                    let back = of.faces(face.neighbour).unwrap().into_iter();
                     let mut back = back.filter(|b| (b.neighbour, b.piece) == (rank, face.piece));
                     let back = back.next().unwrap();
                     prop_assert_eq!((back.edge, back.halo), (face.its_edge, face.its_halo));
@@ -288,7 +297,7 @@ mod tests {
                     prop_assert!(face.halo.rows() <= pieces[0] && face.halo.cols() <= pieces[1]);
                 }
                 // All cells around the part that some rank has.
-                let [rows, cols] = of.part(rank).map(|cells| cells.start + 1000..cells.end + 1000);
+                let [rows, cols] = of.part(rank).unwrap().map(|cells| cells.start + 1000..cells.end + 1000);
                 let near = |cells: &Range<usize>| cells.start - width..cells.end + width;
                 let expected: BTreeSet<_> = near(&rows)
                     .flat_map(|row| near(&cols).map(move |col| (row, col)))
@@ -324,6 +333,13 @@ mod tests {
         );
         let none = text(Decomposition::rows(1, [10, 1], 0));
         assert_eq!(none, "width of a halo is 0, the limit is 1");
+        let grid = Decomposition::grid([2, 3], [10, 9], 1).unwrap();
+        assert_eq!(grid.part(Rank(5)).unwrap(), [5..10, 6..9]);
+        assert_eq!(grid.parts().last().unwrap(), [5..10, 6..9]);
+        let error = "rank 6 is not in a grid of 2 x 3 ranks";
+        assert_eq!(grid.part(Rank(6)).unwrap_err().to_string(), error);
+        assert_eq!(grid.local_shape(Rank(6)).unwrap_err().to_string(), error);
+        assert_eq!(grid.faces(Rank(6)).unwrap_err().to_string(), error);
         let many = Decomposition::grid([1 << 16; 2], [1 << 16; 2], 1);
         assert!(text(many).starts_with("number of ranks of a grid is 4294967296"));
     }

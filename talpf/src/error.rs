@@ -393,6 +393,16 @@ pub enum Error {
         /// Width of the halos.
         width: u64,
     },
+    /// A grid has no such rank.
+    #[error("{rank} is not in a grid of {rows} x {cols} ranks")]
+    NotInGrid {
+        /// The rank.
+        rank: Rank,
+        /// Number of rows of the grid.
+        rows: u32,
+        /// Number of columns of the grid.
+        cols: u32,
+    },
     /// A decomposition is for another number of ranks than the run has.
     #[error(
         "a grid of {rows} x {cols} has {} ranks, the run has {ranks}",

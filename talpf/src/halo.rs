@@ -12,15 +12,15 @@ use crate::error::Error;
 use crate::numbers::Rank;
 use crate::one_sided::OneSided;
 use crate::slot::{MemorySlot, RemoteRegion, Use};
-use crate::sync::{SyncBuilder, SyncMode};
+use crate::sync::{EachStep, SyncBuilder, SyncMode};
 
 /// The matrix of a rank in a [`Decomposition`], registered to exchange its halos with the ranks
 /// around it. A program that alternates between two matrices has one of each.
 ///
 /// In one line, [`Halo::exchange`] declares all of it: a put of every edge into the halo of a
 /// neighbour, and the sync with a window on every halo here. [`Halo::put`] and [`Halo::windows`]
-/// are its parts. Each put waits for the tasks that write its edge, and tasks that read a halo wait
-/// for the round, by their regions.
+/// are its parts; [`Halo::exchange_by_gets`] does the same with gets. Each put waits for the tasks
+/// that write its edge, and tasks that read a halo wait for the round, by their regions.
 ///
 /// ```
 /// use talpf::{Config, Decomposition, Error, Halo, SyncMode, exec};
@@ -29,7 +29,7 @@ use crate::sync::{SyncBuilder, SyncMode};
 /// // A cell becomes the largest one around it, on a grid of 2 x 3 ranks.
 /// let largest = exec(Config { ranks: 6, ..Config::default() }, async |ctx| {
 ///     let parts = Decomposition::grid([2, 3], [8, 9], 1)?;
-///     let [rows, cols] = parts.local_shape(ctx.rank());
+///     let [rows, cols] = parts.local_shape(ctx.rank())?;
 ///     let values = vec![ctx.rank().0; rows * cols];
 ///     let matrix = Matrix::new(ctx.group(), values, cols, Tiling::new(rows, cols))?;
 ///     let halo = Halo::new(&ctx, &parts, &matrix).await?;
@@ -58,6 +58,9 @@ pub struct Halo<T> {
     faces: Vec<Face>,
 }
 
+/// A sync that is spawned once or in every step.
+type OneSidedSync<'s, 'r> = SyncBuilder<'s, 'r, EachStep<'s, 'r>>;
+
 impl<T: Pod + Send + Sync> Halo<T> {
     /// Registers `matrix`, which has the [shape](Decomposition::local_shape) of this rank.
     /// Collective: all ranks give the same decomposition.
@@ -71,27 +74,62 @@ impl<T: Pod + Send + Sync> Halo<T> {
     ) -> Result<Self, Error> {
         let checked = check(ctx, decomposition, matrix);
         let slot = ctx.register_if(checked, matrix, Use::Windowed, Call::RegisterGlobal).await?;
-        let faces = decomposition.faces(ctx.rank());
+        let faces = decomposition.faces(ctx.rank())?;
         Ok(Halo { matrix: matrix.clone(), slot, faces })
     }
 
     /// Declares the exchange of all faces with puts, and the sync of `mode` that ends the round:
-    /// [`Halo::put`], and a sync with [`Halo::windows`].
+    /// [`Halo::put`], and a sync with [`Halo::windows`]. Under [`SyncMode::msg`] the number of
+    /// arrivals is that of the faces, whatever it is in `mode`. A rank without neighbours is the
+    /// only one, and declares nothing.
     ///
     /// **Completion**: returns at once. **Errors**: as a spawn; later, those of a put and a sync.
     pub fn exchange<'r>(&'r self, scope: &impl OneSided<'r>, mode: SyncMode) -> Result<(), Error> {
         self.put(scope)?;
-        self.windows(scope.sync(mode)).spawn()
+        self.end_round(scope, mode, Halo::windows)
+    }
+
+    /// Declares the exchange of all faces with gets, as [`Halo::exchange`] with puts: [`Halo::get`],
+    /// and a sync with [`Halo::exposed`].
+    ///
+    /// **Completion**, **Errors**: as [`Halo::exchange`].
+    pub fn exchange_by_gets<'r>(
+        &'r self,
+        scope: &impl OneSided<'r>,
+        mode: SyncMode,
+    ) -> Result<(), Error> {
+        self.get(scope)?;
+        self.end_round(scope, mode, Halo::exposed)
+    }
+
+    fn end_round<'s, 'r>(
+        &'r self,
+        scope: &'s impl OneSided<'r>,
+        mode: SyncMode,
+        open: impl FnOnce(&'r Self, OneSidedSync<'s, 'r>) -> OneSidedSync<'s, 'r>,
+    ) -> Result<(), Error>
+    where
+        'r: 's,
+    {
+        let faces = self.faces.len() as u32;
+        if faces == 0 {
+            return Ok(());
+        }
+        open(self, scope.sync(mode.expecting(faces))).spawn()
     }
 
     /// Declares the puts of all edges into the halos of the neighbours.
     ///
     /// **Completion**, **Errors**: as [`OneSided::put`].
     pub fn put<'r>(&'r self, scope: &impl OneSided<'r>) -> Result<(), Error> {
-        self.faces.iter().try_for_each(|face| {
-            let to = self.remote(face.neighbour, &face.its_halo);
-            scope.put(&face.edge_of(&self.matrix), to)
-        })
+        self.faces.iter().try_for_each(|face| self.put_face(scope, face))
+    }
+
+    /// Declares the put of one edge into the halo of the neighbour.
+    ///
+    /// **Completion**, **Errors**: as [`OneSided::put`].
+    pub fn put_face<'r>(&'r self, scope: &impl OneSided<'r>, face: &Face) -> Result<(), Error> {
+        scope.put(&face.edge_of(&self.matrix), self.remote(face.neighbour, &face.its_halo))
     }
 
     /// Declares the gets of all halos from the edges of the neighbours, which
@@ -132,8 +170,7 @@ impl<T> Halo<T> {
         &self.slot
     }
 
-    /// Returns what this rank exchanges with its neighbours. As many operations arrive in every
-    /// round, for a sync of [`SyncMode::msg`].
+    /// Returns what this rank exchanges with its neighbours.
     pub fn faces(&self) -> &[Face] {
         &self.faces
     }
@@ -156,7 +193,7 @@ fn check<T>(ctx: &Context, decomposition: &Decomposition, matrix: &Matrix<T>) ->
         return Err(Error::OtherGrid { rows, cols, ranks: ctx.size() });
     }
     let (rank, array) = (ctx.rank(), matrix.label());
-    let (expected, shape) = (decomposition.local_shape(rank), [matrix.rows(), matrix.cols()]);
+    let (expected, shape) = (decomposition.local_shape(rank)?, [matrix.rows(), matrix.cols()]);
     if shape != expected {
         return Err(Error::OtherShape { array, shape, rank, expected });
     }

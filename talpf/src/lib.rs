@@ -89,7 +89,7 @@ pub use self::hook::hook;
 pub use self::iteration::Iteration;
 pub use self::lane::Lane;
 pub use self::numbers::{Elements, LaneNumber, Rank, Round};
-pub use self::one_sided::{LaneOrStep, OneSided};
+pub use self::one_sided::{LaneScope, OneSided};
 pub use self::operation::{Destination, OpenRound, Operation, Source};
 pub use self::probe::Machine;
 pub use self::settings::Settings;

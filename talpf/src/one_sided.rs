@@ -45,9 +45,25 @@ use crate::sync::{EachStep, SyncBuilder, SyncMode};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait OneSided<'r>: Scope<'r> {
-    /// Returns the lane, or the step of an iteration, that operations are of.
-    #[doc(hidden)]
-    fn lane_or_step(&self) -> LaneOrStep<'_, 'r>;
+    /// Returns the lane that operations are of, spawned or in a step of an iteration.
+    fn lane_scope(&self) -> LaneScope<'_, 'r>;
+
+    /// Returns a scope that declares where this one does, with operations on `lane`.
+    ///
+    /// **Errors**: a lane of another rank or run; in an iteration, as
+    /// [`Token::new`](talpf_runtime::Token::new).
+    fn on<'s>(&'s self, lane: &'r Lane) -> Result<LaneScope<'s, 'r>, Error>
+    where
+        'r: 's,
+    {
+        match self.lane_scope() {
+            LaneScope::Spawned(own) => {
+                own.at.check_same_rank(&lane.at)?;
+                Ok(LaneScope::Spawned(lane))
+            }
+            LaneScope::Replayed(step) => Ok(LaneScope::Replayed(step.on(lane)?)),
+        }
+    }
 
     /// Declares a task that puts, as [`Lane::put`].
     fn put<T, D>(&self, from: &Region<'r, T, D>, to: RemoteRegion<'_, T>) -> Result<(), Error>
@@ -55,9 +71,9 @@ pub trait OneSided<'r>: Scope<'r> {
         T: Pod + Send + Sync,
         D: Send + 'static,
     {
-        let step = match self.lane_or_step() {
-            LaneOrStep::Lane(lane) => return lane.put(from, to),
-            LaneOrStep::Step(step) => step,
+        let step = match self.lane_scope() {
+            LaneScope::Spawned(lane) => return lane.put(from, to),
+            LaneScope::Replayed(step) => step,
         };
         let (lane, to) = (step.lane.clone(), KeptRemote::new(&to));
         Ok(step.task_of_round("put").concurrent(&step.order()).input(from).spawn(
@@ -73,9 +89,9 @@ pub trait OneSided<'r>: Scope<'r> {
         T: Pod + Send + Sync,
         D: Send + 'static,
     {
-        let step = match self.lane_or_step() {
-            LaneOrStep::Lane(lane) => return lane.get(from, to),
-            LaneOrStep::Step(step) => step,
+        let step = match self.lane_scope() {
+            LaneScope::Spawned(lane) => return lane.get(from, to),
+            LaneScope::Replayed(step) => step,
         };
         let (lane, from) = (step.lane.clone(), KeptRemote::new(&from));
         Ok(step.task_of_round("get").concurrent(&step.order()).output(to).spawn(
@@ -92,9 +108,9 @@ pub trait OneSided<'r>: Scope<'r> {
         add: u64,
         result: &Region<'r, u64>,
     ) -> Result<(), Error> {
-        let step = match self.lane_or_step() {
-            LaneOrStep::Lane(lane) => return lane.fetch_and_add(target, add, result),
-            LaneOrStep::Step(step) => step,
+        let step = match self.lane_scope() {
+            LaneScope::Spawned(lane) => return lane.fetch_and_add(target, add, result),
+            LaneScope::Replayed(step) => step,
         };
         let (lane, target) = (step.lane.clone(), KeptRemote::new(&target));
         Ok(step.task_of_round("fetch_and_add").concurrent(&step.order()).output(result).spawn(
@@ -112,9 +128,11 @@ pub trait OneSided<'r>: Scope<'r> {
         swap: u64,
         result: &Region<'r, u64>,
     ) -> Result<(), Error> {
-        let step = match self.lane_or_step() {
-            LaneOrStep::Lane(lane) => return lane.compare_and_swap(target, compare, swap, result),
-            LaneOrStep::Step(step) => step,
+        let step = match self.lane_scope() {
+            LaneScope::Spawned(lane) => {
+                return lane.compare_and_swap(target, compare, swap, result);
+            }
+            LaneScope::Replayed(step) => step,
         };
         let (lane, target) = (step.lane.clone(), KeptRemote::new(&target));
         let task = step.task_of_round("compare_and_swap").concurrent(&step.order()).output(result);
@@ -126,43 +144,45 @@ pub trait OneSided<'r>: Scope<'r> {
 
     /// Declares a sync, as [`Lane::sync`], that is spawned once or in every step.
     fn sync(&self, mode: SyncMode) -> SyncBuilder<'_, 'r, EachStep<'_, 'r>> {
-        match self.lane_or_step() {
-            LaneOrStep::Lane(lane) => lane.sync(mode).running(EachStep(None)),
-            LaneOrStep::Step(step) => {
+        match self.lane_scope() {
+            LaneScope::Spawned(lane) => lane.sync(mode).running(EachStep(None)),
+            LaneScope::Replayed(step) => {
                 SyncBuilder::new(step.lane, mode).running(EachStep(Some(step)))
             }
         }
     }
 }
 
-/// The lane or the step of an iteration that operations are of.
-#[doc(hidden)]
-pub enum LaneOrStep<'s, 'r> {
-    Lane(&'s Lane),
-    Step(Iteration<'s, 'r>),
+/// A lane as a [`OneSided`] scope, whose operations are spawned or replayed: one type for programs
+/// that decide at run time.
+pub enum LaneScope<'s, 'r> {
+    /// Operations are spawned on a lane.
+    Spawned(&'s Lane),
+    /// Operations are replayed in a step of an iteration, on one of its lanes.
+    Replayed(Iteration<'s, 'r>),
 }
 
-impl<'r> OneSided<'r> for LaneOrStep<'_, 'r> {
-    fn lane_or_step(&self) -> LaneOrStep<'_, 'r> {
+impl<'r> OneSided<'r> for LaneScope<'_, 'r> {
+    fn lane_scope(&self) -> LaneScope<'_, 'r> {
         match self {
-            LaneOrStep::Lane(lane) => LaneOrStep::Lane(lane),
-            LaneOrStep::Step(step) => LaneOrStep::Step(*step),
+            LaneScope::Spawned(lane) => LaneScope::Spawned(lane),
+            LaneScope::Replayed(step) => LaneScope::Replayed(*step),
         }
     }
 }
 
-impl<'r> Scope<'r> for LaneOrStep<'_, 'r> {
+impl<'r> Scope<'r> for LaneScope<'_, 'r> {
     fn task(&self, label: &'static str) -> TaskBuilder<'_, (), (), Each<'_, 'r>> {
         match self {
-            LaneOrStep::Lane(lane) => Scope::task(*lane, label),
-            LaneOrStep::Step(step) => Scope::task(step, label),
+            LaneScope::Spawned(lane) => Scope::task(*lane, label),
+            LaneScope::Replayed(step) => Scope::task(step, label),
         }
     }
 }
 
 impl<'r> OneSided<'r> for Lane {
-    fn lane_or_step(&self) -> LaneOrStep<'_, 'r> {
-        LaneOrStep::Lane(self)
+    fn lane_scope(&self) -> LaneScope<'_, 'r> {
+        LaneScope::Spawned(self)
     }
 }
 
@@ -173,8 +193,8 @@ impl<'r> Scope<'r> for Lane {
 }
 
 impl<'r> OneSided<'r> for Context {
-    fn lane_or_step(&self) -> LaneOrStep<'_, 'r> {
-        LaneOrStep::Lane(self)
+    fn lane_scope(&self) -> LaneScope<'_, 'r> {
+        LaneScope::Spawned(self)
     }
 }
 
@@ -185,8 +205,8 @@ impl<'r> Scope<'r> for Context {
 }
 
 impl<'r> OneSided<'r> for Iteration<'_, 'r> {
-    fn lane_or_step(&self) -> LaneOrStep<'_, 'r> {
-        LaneOrStep::Step(*self)
+    fn lane_scope(&self) -> LaneScope<'_, 'r> {
+        LaneScope::Replayed(*self)
     }
 }
 

@@ -20,8 +20,8 @@ impl Problem {
         (rows, cols): (usize, usize),
     ) -> Result<Matrix<f64>, Error> {
         let rank = Rank(ctx.rank() as u32);
-        let [first_row, first_col] = parts.part(rank).map(|cells| cells.start);
-        let [height, width] = parts.local_shape(rank);
+        let [first_row, first_col] = parts.part(rank)?.map(|cells| cells.start);
+        let [height, width] = parts.local_shape(rank)?;
         let mut cells = matrix::Matrix::zeros(height, width);
         border.apply(first_row, first_col, cells.view_mut());
         let tiling = Tiling::new(rows, cols).first(1, 1);
@@ -37,8 +37,7 @@ impl Problem {
     ) -> matrix::Matrix {
         let mut matrix = matrix::Matrix::zeros(self.rows() + 2, self.cols() + 2);
         border.apply(0, 0, matrix.view_mut());
-        for (rank, cells) in (0..).map(Rank).zip(cells) {
-            let [rows, cols] = parts.part(rank);
+        for ([rows, cols], cells) in parts.parts().zip(cells) {
             for (row, cells) in rows.zip(cells.chunks_exact(cols.len())) {
                 matrix.row_mut(row + 1)[cols.start + 1..=cols.end].copy_from_slice(cells);
             }

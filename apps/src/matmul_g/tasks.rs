@@ -7,15 +7,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::{ArrayView2, ArrayViewMut2};
-use talpf::{Context, MemorySlot, Rank};
+use talpf::{Context, MemorySlot, OneSided, Rank};
 use talpf_runtime::{Array, Region, Scope};
 
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    LOOKAHEAD, Machine, Messages, Observer, Pace, Part, Protocol, RankContext, RemotePiece, Round,
-    RunInput, Step, Variant, declare_count, solve_on_ranks,
+    LOOKAHEAD, Machine, Messages, Observer, Pace, Part, Protocol, RankContext, RunInput, Step,
+    Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -154,21 +154,13 @@ impl Tiles {
         let fetched_b = self.fetched_b[round % 2].region(..b_len);
         match &self.means {
             Means::Gets { ctx, protocol, factors, b } => {
-                let remote = |slot: &MemorySlot<f64>, row, col, len| {
-                    let rank = Rank::from(rank(row, col) as u32);
-                    RemotePiece { slot: slot.clone(), rank, rows: 0..1, cols: 0..len }
-                };
-                let round = Round {
-                    protocol: *protocol,
-                    lane: ctx,
-                    given: vec![factor.all(), self.b.all()],
-                    taken: vec![fetched_a, fetched_b],
-                    remotes: vec![
-                        remote(&factors[number % 2], self.row, depth, a_len),
-                        remote(b, depth, self.col, b_len),
-                    ],
-                };
-                round.declare(step)
+                let scope = step.on(ctx)?;
+                let a = factors[number % 2].at(Rank::from(rank(self.row, depth) as u32), 0);
+                let b = b.at(Rank::from(rank(depth, self.col) as u32), 0);
+                scope.get(a, &fetched_a)?;
+                scope.get(b, &fetched_b)?;
+                let sync = scope.sync(protocol.mode.expecting(2));
+                Ok(sync.expose(&factor.all()).expose(&self.b.all()).spawn()?)
             }
             Means::Messages(messages) => {
                 // Tiles of the factor of two multiplications may overtake each other, those of

@@ -1,11 +1,9 @@
-//! Steps whose tasks are spawned anew or replayed, and their rounds of one-sided communication.
+//! Steps whose tasks are spawned anew or replayed.
 
-use std::ops::Range;
+use talpf::{Lane, LaneScope};
+use talpf_runtime::{Each, Lookahead, Region, Scope, TaskBuilder};
 
-use talpf::{Arrivals, Halo, Lane, MemorySlot, OneSided, Rank, RemoteRegion};
-use talpf_runtime::{Each, Ix2, Lookahead, Rect, Region, Scope, TaskBuilder};
-
-use super::{Machine, Observer, Protocol, RankContext, Transfer};
+use super::{Machine, Observer, RankContext};
 use crate::Error;
 
 /// Number of steps that overlap in most applications. Enough to have work while data is in flight;
@@ -29,6 +27,22 @@ impl<'a> Scope<'a> for Step<'_, 'a> {
             Self::Spawned(ctx) => Scope::task(ctx.group(), label),
             Self::Replayed(iteration) => Scope::task(*iteration, label),
             Self::WithMessages(iteration) => Scope::task(*iteration, label),
+        }
+    }
+}
+
+impl<'a> Step<'_, 'a> {
+    /// Returns the scope of one-sided operations on `lane` in this step.
+    ///
+    /// **Errors**: a lane of another rank. **Panics** in a step with messages.
+    pub(crate) fn on<'s>(&'s self, lane: &'a Lane) -> Result<LaneScope<'s, 'a>, Error>
+    where
+        'a: 's,
+    {
+        match self {
+            Self::Spawned(_) => Ok(LaneScope::Spawned(lane)),
+            Self::Replayed(iteration) => Ok(LaneScope::Replayed(iteration.on(lane)?)),
+            Self::WithMessages(_) => unreachable!("messages have no lane"),
         }
     }
 }
@@ -74,93 +88,6 @@ impl RankContext {
                 })
             }
         }
-    }
-}
-
-/// Exchange of a rank in one round of a lane.
-pub(crate) struct Round<'a, D> {
-    pub(crate) protocol: Protocol,
-    pub(crate) lane: &'a Lane,
-    /// Regions that are put, or that peers get.
-    pub(crate) given: Vec<Region<'a, f64, D>>,
-    /// Destinations of puts from peers, or of gets.
-    pub(crate) taken: Vec<Region<'a, f64, D>>,
-    /// Remote destinations of the given regions, or remote sources of the taken ones.
-    pub(crate) remotes: Vec<RemotePiece>,
-}
-
-/// Rectangle of a matrix of another rank.
-pub(crate) struct RemotePiece {
-    pub(crate) slot: MemorySlot<f64>,
-    pub(crate) rank: Rank,
-    pub(crate) rows: Range<usize>,
-    pub(crate) cols: Range<usize>,
-}
-
-impl RemotePiece {
-    /// Returns the cells `rect` of a rank's matrix.
-    pub(crate) fn of(slot: &MemorySlot<f64>, rank: Rank, rect: Rect) -> Self {
-        let Rect { row, row_end, col, col_end } = rect;
-        let (rows, cols) = (row as usize..row_end as usize, col as usize..col_end as usize);
-        RemotePiece { slot: slot.clone(), rank, rows, cols }
-    }
-
-    fn region(&self) -> RemoteRegion<'_, f64> {
-        self.slot.region(self.rank, self.rows.clone(), self.cols.clone())
-    }
-}
-
-impl<'a> Round<'a, Ix2> {
-    /// Creates the exchange of a halo with all neighbours.
-    pub(crate) fn of_halo(halo: &'a Halo<f64>, protocol: Protocol, lane: &'a Lane) -> Self {
-        let remotes = halo.faces().iter().map(|face| {
-            let rect = match protocol.transfer {
-                Transfer::Put => face.its_halo,
-                Transfer::Get => face.its_edge,
-            };
-            RemotePiece::of(halo.slot(), face.neighbour, rect)
-        });
-        let (given, taken) = (halo.edges().collect(), halo.halos().collect());
-        Round { protocol, lane, given, taken, remotes: remotes.collect() }
-    }
-}
-
-impl<'a, D: Send + 'static> Round<'a, D> {
-    /// Declares the operations of the round and its end. A replayed round without pieces has no
-    /// end, since nothing would delay it.
-    pub(crate) fn declare(mut self, step: Step<'_, 'a>) -> Result<(), Error> {
-        // Operations are counted at the rank whose memory they access.
-        if let Arrivals::Msg(count) = &mut self.protocol.mode.arrivals {
-            let reached = match self.protocol.transfer {
-                Transfer::Put => &self.taken,
-                Transfer::Get => &self.given,
-            };
-            *count = reached.len() as u32;
-        }
-        match step {
-            Step::Replayed(_) if self.given.is_empty() && self.taken.is_empty() => Ok(()),
-            Step::Replayed(iteration) => self.declare_in(&iteration.on(self.lane)?),
-            Step::Spawned(_) | Step::WithMessages(_) => self.declare_in(self.lane),
-        }
-    }
-
-    /// Declares a put or a get of every piece, and the sync with its windows.
-    fn declare_in(&self, scope: &impl OneSided<'a>) -> Result<(), Error> {
-        let remotes = self.remotes.iter().map(RemotePiece::region);
-        match self.protocol.transfer {
-            Transfer::Put => {
-                self.given.iter().zip(remotes).try_for_each(|(from, to)| scope.put(from, to))?
-            }
-            Transfer::Get => {
-                self.taken.iter().zip(remotes).try_for_each(|(to, from)| scope.get(from, to))?
-            }
-        }
-        let sync = scope.sync(self.protocol.mode);
-        let sync = match self.protocol.transfer {
-            Transfer::Put => self.taken.iter().fold(sync, |sync, region| sync.window(region)),
-            Transfer::Get => self.given.iter().fold(sync, |sync, region| sync.expose(region)),
-        };
-        Ok(sync.spawn()?)
     }
 }
 

@@ -9,10 +9,10 @@
 
 use std::ops::Range;
 
-use talpf::{Context, MemorySlot, Rank};
+use talpf::{Context, MemorySlot, OneSided, Rank};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling};
 
-use super::{Messages, Protocol, RankContext, RemotePiece, Round, Step, Transfer};
+use super::{Messages, Protocol, RankContext, Step, Transfer};
 use crate::{Error, matrix};
 
 /// Pieces of one rank, and buffers for the pieces of the others.
@@ -109,23 +109,24 @@ impl Ring {
             Means::OneSided { ctx, protocol, slots } => {
                 // All ranks have the same buffers: a piece goes to the buffer in which the next
                 // rank keeps its next hop.
-                let (slot, rank) = match protocol.transfer {
-                    Transfer::Put => (&slots[there], Rank(next as u32)),
-                    Transfer::Get => (&slots[here], Rank(previous as u32)),
-                };
-                let remote = |piece| {
-                    let (rows, cols) = (self.rows_of(piece), 0..self.shape.cols);
-                    RemotePiece { slot: slot.clone(), rank, rows, cols }
-                };
-                let pieces = 0..self.shape.pieces;
-                let round = Round {
-                    protocol: *protocol,
-                    lane: ctx,
-                    given: pieces.clone().map(|piece| self.piece(here, piece)).collect(),
-                    taken: pieces.clone().map(|piece| self.piece(there, piece)).collect(),
-                    remotes: pieces.map(remote).collect(),
-                };
-                round.declare(step)
+                let scope = step.on(ctx)?;
+                let [next, previous] = [next, previous].map(|rank| Rank(rank as u32));
+                let mut sync = scope.sync(protocol.mode.expecting(self.shape.pieces as u32));
+                for piece in 0..self.shape.pieces {
+                    let rows = self.rows_of(piece);
+                    let (given, taken) = (self.piece(here, piece), self.piece(there, piece));
+                    match protocol.transfer {
+                        Transfer::Put => {
+                            scope.put(&given, slots[there].region(next, rows, ..))?;
+                            sync = sync.window(&taken);
+                        }
+                        Transfer::Get => {
+                            scope.get(slots[here].region(previous, rows, ..), &taken)?;
+                            sync = sync.expose(&given);
+                        }
+                    }
+                }
+                Ok(sync.spawn()?)
             }
         }
     }

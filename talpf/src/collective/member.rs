@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::lane::Lane;
 use crate::numbers::Rank;
-use crate::one_sided::{LaneOrStep, OneSided};
+use crate::one_sided::{LaneScope, OneSided};
 use crate::slot::MemorySlot;
 use crate::sync::SyncMode;
 
@@ -82,17 +82,11 @@ impl<T: Pod + Send + Sync> Member<T> {
     pub(super) fn scope<'s, 'r>(
         &'r self,
         scope: &'s impl OneSided<'r>,
-    ) -> Result<LaneOrStep<'s, 'r>, Error>
+    ) -> Result<LaneScope<'s, 'r>, Error>
     where
         'r: 's,
     {
-        match scope.lane_or_step() {
-            LaneOrStep::Lane(lane) => {
-                lane.at.check_same_rank(&self.lane.at)?;
-                Ok(LaneOrStep::Lane(&self.lane))
-            }
-            LaneOrStep::Step(step) => Ok(LaneOrStep::Step(step.on(&self.lane)?)),
-        }
+        scope.on(&self.lane)
     }
 
     /// Checks the length of a region of the program.

@@ -42,6 +42,15 @@ impl SyncMode {
         SyncMode { arrivals: Arrivals::Msg(arrivals), barrier: false, ack: false }
     }
 
+    /// Returns the same mode with `arrivals` operations if the program states their number: for
+    /// programs that get a mode and fill in the number at each rank.
+    pub const fn expecting(self, arrivals: u32) -> Self {
+        match self.arrivals {
+            Arrivals::Msg(_) => SyncMode { arrivals: Arrivals::Msg(arrivals), ..self },
+            Arrivals::Default | Arrivals::Cached => self,
+        }
+    }
+
     /// Returns the same mode with a barrier of all ranks.
     pub const fn with_barrier(self) -> Self {
         SyncMode { barrier: true, ..self }

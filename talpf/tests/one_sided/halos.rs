@@ -1,7 +1,7 @@
 //! Halos of a matrix on any grid of ranks are copies of what the neighbours have.
 
 use crate::common;
-use talpf::{Arrivals, Context, Decomposition, Error, Halo, OneSided, SyncMode};
+use talpf::{Context, Decomposition, Error, Halo, OneSided, SyncMode};
 use talpf_runtime::{Ix2, Matrix, Tiling};
 
 const STEPS: usize = 4;
@@ -22,22 +22,14 @@ struct Way {
 }
 
 fn exchange<'r>(halo: &'r Halo<u64>, scope: &impl OneSided<'r>, way: Way) -> Result<(), Error> {
-    let mut mode = way.mode;
-    if let Arrivals::Msg(count) = &mut mode.arrivals {
-        *count = halo.faces().len() as u32;
-    }
-    if way.gets {
-        halo.get(scope)?;
-        return halo.exposed(scope.sync(mode)).spawn();
-    }
-    halo.exchange(scope, mode)
+    if way.gets { halo.exchange_by_gets(scope, way.mode) } else { halo.exchange(scope, way.mode) }
 }
 
 /// Changes the part of this rank `STEPS` times and exchanges its halos after each change. Returns
 /// the cells with their halos.
 async fn cells(ctx: Context, parts: Decomposition, way: Way) -> Result<Vec<Vec<u64>>, Error> {
-    let [rows, cols] = parts.local_shape(ctx.rank());
-    let [own_rows, own_cols] = parts.part(ctx.rank());
+    let [rows, cols] = parts.local_shape(ctx.rank())?;
+    let [own_rows, own_cols] = parts.part(ctx.rank())?;
     let width = (rows - own_rows.len()) / 2;
     let value = |row: usize, col: usize| (row as u64) << 32 | col as u64;
     let mut values = vec![0; rows * cols];
@@ -75,7 +67,7 @@ fn check(parts: Decomposition, shape: [usize; 2], width: usize, corners: bool, w
     let ends = common::run(config, move |ctx| cells(ctx, parts, way)).unwrap();
     let shape_of_grid = parts.grid_shape();
     for (rank, seen) in (0..).map(talpf::Rank).zip(ends) {
-        let [own_rows, own_cols] = parts.part(rank);
+        let [own_rows, own_cols] = parts.part(rank).unwrap();
         for (row, line) in seen.iter().enumerate() {
             for (col, cell) in line.iter().enumerate() {
                 // In the whole matrix, which has a ring of `width` too.

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use talpf::{Arrivals, Decomposition, Face, Lane, MemorySlot, Rank};
+use talpf::{Arrivals, Decomposition, Face, Halo, Lane, OneSided, Rank};
 use talpf_runtime::Matrix;
 
 use crate::Error;
-use crate::run::{Messages, Protocol, RankContext, RemotePiece, Round, Step};
+use crate::run::{Messages, Protocol, RankContext, Step};
 
 /// Number of lanes beside those of the superstep and of the residual. More block columns share
 /// lanes.
@@ -22,7 +22,7 @@ pub(super) struct Exchange {
 
 enum Means {
     /// Puts through windows, on lanes.
-    Puts { protocol: Protocol, slot: MemorySlot<f64>, lanes: Vec<LaneColumns> },
+    Puts { protocol: Protocol, halo: Halo<f64>, lanes: Vec<LaneColumns> },
     /// Messages with tags of block columns.
     Messages(Messages),
 }
@@ -55,12 +55,12 @@ impl Exchange {
                 };
                 let lanes = (0..columns).step_by(share).enumerate().map(lane);
                 let lanes = lanes.collect::<Result<_, Error>>()?;
-                let slot = ctx.register_global(field).await?;
-                Means::Puts { protocol: *protocol, slot, lanes }
+                let halo = Halo::new(ctx, parts, field).await?;
+                Means::Puts { protocol: *protocol, halo, lanes }
             }
         };
         let mut faces = vec![Vec::new(); columns];
-        for face in parts.faces(Rank(ctx.rank() as u32)) {
+        for face in parts.faces(Rank(ctx.rank() as u32))? {
             faces[face.piece].push(face);
         }
         Ok(Self { rank: ctx.rank(), faces, means })
@@ -92,19 +92,17 @@ impl Exchange {
                     }
                 }
             }
-            Means::Puts { protocol, slot, lanes } => {
+            Means::Puts { halo, .. } if halo.faces().is_empty() => {}
+            Means::Puts { protocol, halo, lanes } => {
                 for LaneColumns { lane, columns } in lanes {
-                    let sent = || columns.clone().flat_map(sent);
-                    let received = columns.clone().flat_map(received);
-                    let remote = |face: &Face| RemotePiece::of(slot, face.neighbour, face.its_halo);
-                    let round = Round {
-                        protocol: *protocol,
-                        lane,
-                        given: sent().map(|face| face.edge_of(field)).collect(),
-                        taken: received.map(|face| face.halo_of(field)).collect(),
-                        remotes: sent().map(remote).collect(),
-                    };
-                    round.declare(step)?;
+                    let scope = step.on(lane)?;
+                    for face in columns.clone().flat_map(sent) {
+                        halo.put_face(&scope, face)?;
+                    }
+                    let received: Vec<_> = columns.clone().flat_map(received).collect();
+                    let sync = scope.sync(protocol.mode.expecting(received.len() as u32));
+                    let windows = received.iter().map(|face| face.halo_of(field));
+                    windows.fold(sync, |sync, halo| sync.window(&halo)).spawn()?;
                 }
             }
         }

@@ -6,7 +6,7 @@ use talpf_runtime::{Matrix, Region};
 
 use super::band::Band;
 use crate::Error;
-use crate::run::{Messages, Protocol, RankContext, Round, Step};
+use crate::run::{Messages, Protocol, RankContext, Step, Transfer};
 
 /// Method by which puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ impl Exchange {
         method: PutMethod,
         band: &Band,
     ) -> Result<Self, Error> {
-        let faces = band.parts().faces(Rank(ctx.rank() as u32));
+        let faces = band.parts().faces(Rank(ctx.rank() as u32))?;
         let (ctx, protocol) = match ctx {
             RankContext::TwoSided(messages) => {
                 return Ok(Self::Messages { messages: messages.clone(), faces });
@@ -84,7 +84,11 @@ impl Exchange {
         let (newest, other) = (band.after(number), band.before(number));
         match self {
             Self::Windows { ctx, protocol, halos } => {
-                Round::of_halo(&halos[number % 2], *protocol, ctx).declare(step)
+                let (scope, halo) = (step.on(ctx)?, &halos[number % 2]);
+                Ok(match protocol.transfer {
+                    Transfer::Put => halo.exchange(&scope, protocol.mode),
+                    Transfer::Get => halo.exchange_by_gets(&scope, protocol.mode),
+                }?)
             }
             Self::Links { links, faces } => {
                 assert!(matches!(step, Step::Spawned(..)), "links are not replayed");
