@@ -80,7 +80,7 @@ pub(super) struct HeatOptions {
 
     /// End the run once no cell changes by more than T in a step; --steps is the limit then
     /// [checked in every 16th step, seen 16 steps later]
-    #[arg(long, value_name = "T", value_parser = tolerance)]
+    #[arg(long, value_name = "T", value_parser = tolerance, allow_hyphen_values = true)]
     tolerance: Option<f64>,
 
     /// Heat sources, a text file: their number, then row, column, size and temperature per line;

@@ -47,7 +47,7 @@ fn the_number_of_steps_is_the_limit() {
 #[test]
 fn a_tolerance_is_a_number_of_at_least_0() {
     for app in ["jacobi", "gauss-seidel", "compare jacobi"] {
-        for bad in ["-1", "-0.5", "NaN", "inf", "small"] {
+        for bad in ["-1", "-0.5", "-1e-9", "NaN", "inf", "small"] {
             let error = error_of(&talpf(&format!("{app} --tolerance {bad}")));
             let expected = format!("invalid value '{bad}' for '--tolerance <T>': ");
             assert_eq!(error, expected + "expected a number of at least 0");
