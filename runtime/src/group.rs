@@ -6,7 +6,6 @@
 //! This file is what programs call. The state, `inner.rs`, is below tasks: records know its name,
 //! arrays share its domain, and its runtime's workers count in it.
 
-mod affinity;
 mod cancel;
 mod cancellation;
 mod closing;

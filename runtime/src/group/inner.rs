@@ -6,7 +6,6 @@ use std::task::Waker;
 
 use talpf_primitives::Mutex;
 
-use super::affinity::Affinity;
 use super::cancellation::Cancellation;
 use super::tally::Tally;
 use crate::callback;
@@ -14,7 +13,7 @@ use crate::dependency::Arrays;
 use crate::error::{Error, Failure};
 use crate::record::{GroupHead, Record};
 use crate::replay::RecordedPlan;
-use crate::scheduler::{Policy, Shared};
+use crate::scheduler::{Affinity, Policy, Shared};
 
 /// A group: what its records know of it, its arrays, and what its runtime counts and keeps for it.
 #[repr(C)]

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::plan::{LINKS, NoPlan, Plan, Sketch};
-use super::preferred_workers::preferred_workers;
 use super::run::{OnFailure, Run};
 use super::{Each, ReplayedTask};
 use crate::data::{Mode, Rect};
@@ -15,7 +14,7 @@ use crate::error::Error;
 use crate::group::{Group, GroupInner};
 use crate::guard::Hold;
 use crate::record::{Label, Traits, record};
-use crate::scheduler::Policy;
+use crate::scheduler::{Policy, preferred_workers};
 use crate::task::{Many, Repeated, TaskBuilder, free_task, new_repeated};
 
 /// The tasks of one iteration, while they are declared. Arrays live for `'a`.

@@ -16,7 +16,6 @@ mod closed_accesses;
 mod iteration;
 mod passed_on;
 mod plan;
-mod preferred_workers;
 mod replayed_task;
 mod run;
 mod waits;

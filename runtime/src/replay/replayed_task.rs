@@ -27,7 +27,7 @@ use super::plan::{BITS, Edge, Plan};
 use super::run::Run;
 use crate::group::GroupInner;
 use crate::record::{EventCounter, Phase, Record, RecordId, ReplayHead, Role, record, running};
-use crate::scheduler::{self, Policy};
+use crate::scheduler::{self, begins_block};
 use crate::task::{Repeated, resolve_access};
 
 /// A task of a run, which lives as long as the run.
@@ -54,11 +54,6 @@ pub(crate) struct ReplayedTask {
     /// Tasks that the edges lead to.
     successors: Box<[u32]>,
 }
-
-/// Steps of a block. A task that begins a block is queued behind the ready tasks unless it is
-/// inline, any other runs at once: so data passes the steps of a block while it is in a cache, and
-/// a worker does not advance into later steps with an ever longer front of tasks.
-const BLOCK_STEPS: usize = 8;
 
 thread_local! {
     /// The replayed task whose body this thread runs, innermost or not.
@@ -136,10 +131,9 @@ impl ReplayedTask {
         run.waits[self.index as usize].begin(self.waits_for);
         // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
         let group = unsafe { GroupInner::of_live_task(self.record) };
-        let begins_block = self.step.load(Ordering::Relaxed).is_multiple_of(BLOCK_STEPS);
-        let later = begins_block
-            && !self.record.marks().is_inline()
-            && group.shared.config.policies.has(Policy::StepBlocks);
+        let policies = group.shared.config.policies;
+        let later = begins_block(policies, self.step.load(Ordering::Relaxed))
+            && !self.record.marks().is_inline();
         scheduler::schedule_at(self.head.preferred_worker(), group, self.task, later);
     }
 

@@ -17,7 +17,6 @@ mod blocked_thread;
 mod census;
 mod check_blocking;
 mod current;
-mod deques;
 mod idle_set;
 mod idleness;
 mod io;
@@ -26,9 +25,7 @@ mod policy;
 mod priority;
 mod runner;
 mod shared;
-mod steal_delay;
-mod thief;
-mod throttle;
+mod stealing;
 mod time;
 mod trace_state;
 mod tracer;
@@ -47,6 +44,7 @@ pub(crate) use self::current::{
     schedule_released, throttle, trace, trace_begin, trace_end, worker_index,
 };
 pub(crate) use self::idleness::{idle, idle_until};
+pub(crate) use self::policy::{Affinity, begins_block, preferred_workers};
 pub(crate) use self::runner::Runner;
 pub(crate) use self::shared::{Shared, prepare};
 pub(crate) use self::time::{A_TIME, wait_for};

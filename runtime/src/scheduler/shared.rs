@@ -11,11 +11,13 @@ use super::block_on::Blocked;
 use super::blocked_thread::is_locked_out;
 use super::census::Census;
 use super::current::goes_on_anywhere;
-use super::deques::{BATCH, Deques};
 use super::idle_set::IdleSet;
 use super::policy::Policy;
+use super::policy::depth_first::Deques;
+use super::policy::steal_batch::most_stolen;
+use super::policy::steal_delay::StealDelay;
+use super::policy::wake_preferred::best_to_wake;
 use super::priority::PriorityQueue;
-use super::steal_delay::StealDelay;
 use super::time::Timers;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
@@ -92,7 +94,7 @@ pub(crate) fn prepare(
     tokio: tokio::runtime::Handle,
     watchdog: &'static dyn Watchdog,
 ) -> (Arc<Shared>, Vec<UnstartedWorker>) {
-    let batch = if config.policies.has(Policy::StealBatch) { BATCH } else { 1 };
+    let batch = most_stolen(config.policies);
     let own: Vec<_> = (0..config.workers).map(|_| (Deques::new(batch), Parker::new())).collect();
     let slots =
         own.iter().map(|(deques, _)| Arc::new(WorkerSlot::new(deques.stealers()))).collect();
@@ -219,7 +221,7 @@ impl Shared {
     /// Queues a task for worker `preferred`, and for others that have nothing else to do.
     pub(super) fn push_to_affinity_queue(&self, preferred: usize, task: RecordId) {
         self.slots[preferred].affinity_queue.push(task);
-        let best = self.config.policies.has(Policy::WakePreferred).then_some(preferred);
+        let best = best_to_wake(self.config.policies, preferred);
         if let Some(worker) = self.idle.after_shared_push(best) {
             self.unparkers[worker].unpark();
         }

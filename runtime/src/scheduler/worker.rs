@@ -10,12 +10,12 @@ use crossbeam_utils::{Backoff, CachePadded};
 use talpf_primitives::{Ordering, Parker, thread};
 use talpf_traces::{LabelId, State, Stream};
 
-use super::deques::Deques;
 use super::idleness::CurrentWatch;
 use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
 use super::policy::Policy;
-use super::thief::{Thief, until_settled};
+use super::policy::depth_first::{Deques, until_settled};
+use super::policy::rest::Thief;
 use super::trace_state::TraceState;
 use super::worker_slot::WorkerSlot;
 use super::{Runner, Shared, blocked_thread, current};

@@ -3,8 +3,27 @@
 //! A policy changes when and where a ready task runs, and never which tasks wait for which.
 //! `talpf-bench ablation` measures programs without one policy after another.
 
+mod body_share;
+mod catch_up;
+mod cycles;
+pub(super) mod depth_first;
+mod group_affinity;
+pub(super) mod help;
+mod help_short;
+pub(super) mod next_slot;
+mod preferred_workers;
+pub(super) mod rest;
+pub(super) mod steal_batch;
+pub(super) mod steal_delay;
+mod step_blocks;
+pub(super) mod wake_preferred;
+
 use std::fmt;
 use std::str::FromStr;
+
+pub(crate) use self::group_affinity::Affinity;
+pub(crate) use self::preferred_workers::preferred_workers;
+pub(crate) use self::step_blocks::begins_block;
 
 /// A policy of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use talpf_primitives::{AtomicBool, Ordering};
 const BYTES_AT_LEAST: usize = 128 << 10;
 
 /// The affinity of a group, if it has one.
-pub(super) struct Affinity {
+pub(crate) struct Affinity {
     /// Worker that the group was made for.
     worker: Option<usize>,
     /// Set once an array of the group has large tiles.
@@ -18,20 +18,20 @@ pub(super) struct Affinity {
 }
 
 impl Affinity {
-    pub(super) fn new(worker: Option<usize>) -> Self {
+    pub(crate) fn new(worker: Option<usize>) -> Self {
         Affinity { worker, has_large_tiles: AtomicBool::new(false) }
     }
 
     /// Returns the preferred worker of the group's tasks.
     #[inline]
-    pub(super) fn worker(&self) -> Option<usize> {
+    pub(crate) fn worker(&self) -> Option<usize> {
         // A task that another thread queues for other workers meanwhile is correct, too.
         self.worker.filter(|_| self.has_large_tiles.load(Ordering::Relaxed))
     }
 
     /// Notes that an array has tiles of `bytes`. Returns `true` if the group has an affinity
     /// because of them.
-    pub(super) fn note_tile(&self, bytes: usize) -> bool {
+    pub(crate) fn note_tile(&self, bytes: usize) -> bool {
         let has = self.worker.is_some() && bytes >= BYTES_AT_LEAST;
         if has {
             self.has_large_tiles.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Stealing, and the rests in which a worker does not steal.
+//! Rests in which a worker does not steal.
 //!
 //! A stolen task brings some ten cache lines along: for a task of a few hundred nanoseconds that
 //! may cost more, at both ends, than running it where it is. So a worker gives back the rest of its
@@ -9,18 +9,16 @@
 
 use std::cell::{Cell, RefCell};
 
-use crossbeam_deque::{Injector, Steal};
 use talpf_primitives::Ordering;
 
-use super::policy::Policy;
-use super::worker::Worker;
-use super::worker_slot::WorkerSlot;
+use super::super::worker::Worker;
+use super::super::worker_slot::WorkerSlot;
+use super::Policy;
+use super::body_share::{Bodies, SAMPLE};
 use crate::record::RecordId;
 
 /// Tasks that take less are short, unless most of the time is spent in their bodies.
-pub(super) const SHORT_NS: u64 = 500;
-/// Number of stolen tasks that are timed together.
-const SAMPLE: u64 = 8;
+pub(in crate::scheduler) const SHORT_NS: u64 = 500;
 /// Longest rest, after which the worker steals again.
 const REST_NS: u64 = 200_000;
 /// Time between checks, during a rest, of the progress of other workers: every check costs them a
@@ -28,7 +26,7 @@ const REST_NS: u64 = 200_000;
 const CHECK_NS: u64 = 5_000;
 
 /// The knowledge of a worker of its own thefts and of the other workers.
-pub(super) struct Thief {
+pub(in crate::scheduler) struct Thief {
     others: RefCell<Box<[OtherWorker]>>,
     /// While the worker runs stolen tasks: the time of the last measurement, and its steps at that
     /// time.
@@ -37,16 +35,6 @@ pub(super) struct Thief {
     rest: Cell<Option<Rest>>,
     /// Time that the worker has been without a task.
     idle_ns: Cell<u64>,
-}
-
-/// Time spent in the first bodies since the last measurement.
-#[derive(Default)]
-struct Bodies {
-    /// Number of bodies still to time.
-    left: Cell<u64>,
-    /// Start of the running body, unless it began before the measurement.
-    began_ns: Cell<Option<u64>>,
-    spent_ns: Cell<u64>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -67,7 +55,7 @@ struct Rest {
 }
 
 impl Thief {
-    pub(super) fn new(workers: usize) -> Self {
+    pub(in crate::scheduler) fn new(workers: usize) -> Self {
         let others = vec![OtherWorker::default(); workers].into_boxed_slice();
         let (stolen, rest) = (Cell::new(None), Cell::new(None));
         Thief {
@@ -80,123 +68,70 @@ impl Thief {
     }
 
     /// Notes how long the worker has been without a task.
-    pub(super) fn note_idle(&self, idle_ns: u64) {
+    pub(in crate::scheduler) fn note_idle(&self, idle_ns: u64) {
         self.idle_ns.set(idle_ns);
+    }
+
+    /// Returns `true` while the worker rests.
+    pub(in crate::scheduler) fn is_resting(&self) -> bool {
+        self.rest.get().is_some()
+    }
+
+    /// Returns the time that the worker has been without a task.
+    pub(in crate::scheduler) fn idle_ns(&self) -> u64 {
+        self.idle_ns.get()
+    }
+
+    /// Notes the task in the next slot of a worker and the steps of that worker. Returns those of
+    /// the attempt before.
+    pub(in crate::scheduler) fn note_next(
+        &self,
+        victim: usize,
+        present: Option<(RecordId, u64)>,
+    ) -> Option<(RecordId, u64)> {
+        std::mem::replace(&mut self.others.borrow_mut()[victim].next, present)
     }
 
     /// Starts a measurement, or ends it for `None`.
     fn measure_from(&self, stolen: Option<(u64, u64)>) {
         self.stolen.set(stolen);
-        self.bodies.left.set(if stolen.is_some() { SAMPLE } else { 0 });
-        self.bodies.began_ns.set(None);
-        self.bodies.spent_ns.set(0);
-    }
-}
-
-impl Bodies {
-    /// Returns the part of `task_ns`, the whole time of a task, that is spent in its body.
-    fn part_of(&self, task_ns: u64) -> u64 {
-        let timed = SAMPLE - self.left.get();
-        (self.spent_ns.get() / timed.max(1)).min(task_ns)
+        self.bodies.measure(stolen.is_some());
     }
 }
 
 impl Worker {
-    /// Takes a task that another worker has, or has given back.
-    pub(super) fn steal(&self) -> Option<RecordId> {
-        let is_early = || !self.shared.steal_delay.is_over(self.thief.idle_ns.get());
-        if self.thief.rest.get().is_some() || is_early() {
-            return None;
-        }
-        if let Some(returned) = self.take_returned() {
-            return Some(returned);
-        }
-        let workers = self.shared.workers();
-        let mut victims = (1..workers).map(|distance| (self.index + distance) % workers);
-        let stolen = victims.find_map(|victim| {
-            self.steal_from_queues(victim).or_else(|| self.steal_next(victim))
-        })?;
-        self.meter().count_steal();
-        self.note_done();
-        self.thief.measure_from(Some((self.shared.clock.now_ns(), self.steps_of(self.index))));
-        Some(stolen)
-    }
-
-    fn steal_from_queues(&self, victim: usize) -> Option<RecordId> {
-        let WorkerSlot { stealers, affinity_queue, .. } = &**self.shared.slots[victim];
-        if stealers.is_empty() {
-            return self.take_some(affinity_queue);
-        }
-        let stolen = stealers.steal_some(&self.deques);
-        self.wake_for_batch();
-        stolen
-    }
-
-    /// Takes the first task of a queue, and moves some of the others into the worker's own.
-    pub(super) fn take_some(&self, queue: &Injector<RecordId>) -> Option<RecordId> {
-        if queue.is_empty() {
-            return None;
-        }
-        let first =
-            self.deques.take_some(|own, most| queue.steal_batch_with_limit_and_pop(own, most));
-        self.wake_for_batch();
-        first
-    }
-
-    /// Wakes another worker for the tasks that came along with a stolen one.
-    fn wake_for_batch(&self) {
-        if !self.deques.is_empty() {
-            self.shared.wake_another(self.index);
-        }
-    }
-
-    /// Takes the task in the next slot of another worker, if it has lain there since the last
-    /// attempt.
-    fn steal_next(&self, victim: usize) -> Option<RecordId> {
-        let next = &self.shared.slots[victim].hot.next;
-        let present = next.peek().map(|task| (task, self.steps_of(victim)));
-        let before = std::mem::replace(&mut self.thief.others.borrow_mut()[victim].next, present);
-        let (task, _) = present.filter(|_| before == present)?;
-        next.take_if(task)
-    }
-
-    /// Takes a task that a thief has given back.
-    pub(super) fn take_returned(&self) -> Option<RecordId> {
-        let returned = &self.shared.returned;
-        if returned.is_empty() { None } else { until_settled(|| returned.steal()) }
-    }
-
     /// Ends the measurement of stolen tasks, before the worker runs a main: the tasks that follow
     /// are its own.
     #[inline]
-    pub(super) fn forget_theft(&self) {
+    pub(in crate::scheduler) fn forget_theft(&self) {
         self.thief.measure_from(None);
     }
 
     /// Returns `true` if the next body is timed.
     #[inline]
-    pub(super) fn times_bodies(&self) -> bool {
-        self.thief.bodies.left.get() > 0
+    pub(in crate::scheduler) fn times_bodies(&self) -> bool {
+        self.thief.bodies.times_next()
     }
 
     #[cold]
-    pub(super) fn begin_body(&self) {
-        self.thief.bodies.began_ns.set(Some(self.shared.clock.now_ns()));
+    pub(in crate::scheduler) fn begin_body(&self) {
+        self.thief.bodies.begin(self.shared.clock.now_ns());
     }
 
     #[cold]
-    pub(super) fn end_body(&self) {
-        let Bodies { left, began_ns, spent_ns } = &self.thief.bodies;
-        if let Some(began_ns) = began_ns.take() {
-            let body_ns = self.shared.clock.now_ns().saturating_sub(began_ns);
-            spent_ns.set(spent_ns.get() + body_ns);
-            left.set(left.get() - 1);
-        }
+    pub(in crate::scheduler) fn end_body(&self) {
+        self.thief.bodies.end(self.shared.clock.now_ns());
+    }
+
+    /// Starts the measurement of tasks that the worker has just stolen.
+    pub(in crate::scheduler) fn begin_theft(&self) {
+        self.note_done();
+        self.thief.measure_from(Some((self.shared.clock.now_ns(), self.steps_of(self.index))));
     }
 
     /// Gives back the rest of the stolen tasks and begins to rest, if they have been short.
     #[inline]
-    pub(super) fn measure_stolen(&self) {
+    pub(in crate::scheduler) fn measure_stolen(&self) {
         if let Some((since_ns, before)) = self.thief.stolen.get()
             && self.steps_of(self.index).wrapping_sub(before) / 2 >= SAMPLE
         {
@@ -205,7 +140,7 @@ impl Worker {
     }
 
     /// Measures as `measure_stolen`, for a worker that has run out of work.
-    pub(super) fn measure_all_stolen(&self) {
+    pub(in crate::scheduler) fn measure_all_stolen(&self) {
         if let Some((since_ns, before)) = self.thief.stolen.get() {
             self.measure(since_ns, before);
             self.thief.measure_from(None);
@@ -218,10 +153,10 @@ impl Worker {
         let tasks = (steps.wrapping_sub(steps_before) / 2).max(1);
         let in_ns = now_ns.saturating_sub(since_ns);
         let task_ns = in_ns / tasks;
-        let body_ns = self.thief.bodies.part_of(task_ns);
         let policies = self.shared.config.policies;
-        let is_around = body_ns < 2 * (task_ns - body_ns) || !policies.has(Policy::BodyShare);
-        let are_short = task_ns < SHORT_NS && is_around && policies.has(Policy::Rest);
+        let are_short = task_ns < SHORT_NS
+            && self.thief.bodies.are_small_part_of(task_ns, policies)
+            && policies.has(Policy::Rest);
         if !(self.shared.spins() && are_short && self.others_progress(in_ns / SHORT_NS)) {
             self.note_done();
             self.thief.measure_from(Some((now_ns, steps)));
@@ -238,7 +173,7 @@ impl Worker {
 
     /// Returns `true` if this worker, which has found nothing to do, still rests.
     #[inline]
-    pub(super) fn rests(&self, now_ns: u64) -> bool {
+    pub(in crate::scheduler) fn rests(&self, now_ns: u64) -> bool {
         let Some(rest) = self.thief.rest.get() else {
             return false;
         };
@@ -279,18 +214,7 @@ impl Worker {
         spawns.wrapping_add(self.steps_of(worker) / 2)
     }
 
-    fn steps_of(&self, worker: usize) -> u64 {
+    pub(in crate::scheduler) fn steps_of(&self, worker: usize) -> u64 {
         self.shared.slots[worker].hot.steps.load(Ordering::Relaxed)
-    }
-}
-
-/// Repeats a steal until it has not lost a race.
-pub(super) fn until_settled<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
-    loop {
-        match steal() {
-            Steal::Success(task) => return Some(task),
-            Steal::Empty => return None,
-            Steal::Retry => std::hint::spin_loop(),
-        }
     }
 }

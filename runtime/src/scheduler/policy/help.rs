@@ -2,43 +2,30 @@
 
 use talpf_primitives::{Ordering, thread};
 
-use super::Runner;
-use super::policy::Policy;
-use super::thief::SHORT_NS;
-use super::worker::Worker;
-use super::worker_slot::WorkerSlot;
+use super::super::Runner;
+use super::super::worker::Worker;
+use super::super::worker_slot::WorkerSlot;
+use super::{Policy, catch_up};
 use crate::group::GroupInner;
 use crate::record::{Role, note_wait, record, running, take_note};
 
 /// Spawns between checks of whether the spawner is too far ahead, and tasks that it runs if it is.
-pub(super) const HELP_ROUNDS: u64 = 16;
-/// Largest number of ready tasks that a spawner of short tasks leaves to other workers.
-const PLENTY: usize = 32;
+pub(in crate::scheduler) const HELP_ROUNDS: u64 = 16;
 /// Spawns between tasks whose delay is measured; the fair rounds do the same outside spawns.
-pub(super) const SAMPLE_ROUNDS: u64 = 4 * HELP_ROUNDS;
-/// Multiple of the throttle that a spawner must be ahead before it steals and waits, which slows it
-/// down.
-const FAR: u64 = 16;
-/// Longest time that a spawner waits for workers that are behind. Their tasks may wait for
-/// something that the spawner does next.
-const CATCH_UP_NS: u64 = 1_000_000;
-
+pub(in crate::scheduler) const SAMPLE_ROUNDS: u64 = 4 * HELP_ROUNDS;
 impl Worker {
     /// Runs some ready tasks if too many tasks of `group` are outstanding, or more short ones are
     /// ready than other workers will take.
-    pub(super) fn throttle<R: Runner>(&self, group: &GroupInner) {
+    pub(in crate::scheduler) fn throttle<R: Runner>(&self, group: &GroupInner) {
         let policies = self.shared.config.policies;
         let throttle = match policies.has(Policy::Help) {
             true => self.shared.config.throttle,
             false => usize::MAX,
         };
-        let plenty = throttle < usize::MAX
-            && policies.has(Policy::HelpShort)
-            && self.grain_ns.get() < SHORT_NS
-            && self.deques.len() >= PLENTY.min(throttle);
+        let plenty = throttle < usize::MAX && self.has_plenty_of_short(throttle);
         let is_ahead = || group.outstanding() > throttle as u64;
-        let far = if policies.has(Policy::CatchUp) { FAR } else { u64::MAX };
-        let is_far_ahead = || group.outstanding() > far.saturating_mul(throttle as u64);
+        let far = catch_up::far(policies, throttle);
+        let is_far_ahead = || group.outstanding() > far;
         if self.helping.get()
             || !(plenty || is_ahead())
             // Guards dropped by a body that unwinds must not mix with those of another task.
@@ -84,7 +71,7 @@ impl Worker {
             self.forget_theft();
         }
         if ran < HELP_ROUNDS && is_far_ahead() {
-            self.let_others_catch_up(now_ns + CATCH_UP_NS, is_far_ahead);
+            self.let_others_catch_up(now_ns, is_far_ahead);
         }
         take_note();
         note.into_iter().for_each(note_wait);
@@ -94,7 +81,8 @@ impl Worker {
     /// Waits until workers that are in a body complete tasks, if nothing is left to do here. Two
     /// workers do not wait for each other.
     #[cold]
-    fn let_others_catch_up(&self, until_ns: u64, is_far_ahead: impl Fn() -> bool) {
+    fn let_others_catch_up(&self, now_ns: u64, is_far_ahead: impl Fn() -> bool) {
+        let until_ns = now_ns + catch_up::LONGEST_NS;
         let WorkerSlot { hot, affinity_queue, .. } = self.slot();
         hot.catches_up.store(true, Ordering::Relaxed);
         while hot.next.peek().is_none()

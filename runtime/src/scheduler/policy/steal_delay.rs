@@ -14,13 +14,13 @@ const MOVED_PER_NS: u64 = 8;
 const LONGEST_NS: u64 = 50_000;
 
 /// The delay of thefts in a runtime, which only grows.
-pub(super) struct StealDelay {
+pub(in crate::scheduler) struct StealDelay {
     longest_ns: u64,
     delay_ns: AtomicU64,
 }
 
 impl StealDelay {
-    pub(super) fn new(idle: IdlePolicy, oversubscribed: bool) -> Self {
+    pub(in crate::scheduler) fn new(idle: IdlePolicy, oversubscribed: bool) -> Self {
         let longest_ns = match idle {
             _ if oversubscribed => 0,
             IdlePolicy::Spin => LONGEST_NS,
@@ -32,14 +32,14 @@ impl StealDelay {
     }
 
     /// Notes that tasks with tiles of `bytes` are queued for one worker.
-    pub(super) fn note_tile(&self, bytes: usize) {
+    pub(in crate::scheduler) fn note_tile(&self, bytes: usize) {
         let moving_ns = bytes as u64 / MOVED_PER_NS;
         self.delay_ns.fetch_max(moving_ns.min(self.longest_ns), Ordering::Relaxed);
     }
 
     /// Returns `true` if a worker that has had no task for `idle_ns` may steal.
     #[inline]
-    pub(super) fn is_over(&self, idle_ns: u64) -> bool {
+    pub(in crate::scheduler) fn is_over(&self, idle_ns: u64) -> bool {
         idle_ns >= self.delay_ns.load(Ordering::Relaxed)
     }
 }

@@ -9,14 +9,10 @@ use std::cell::Cell;
 
 use crossbeam_deque::{Steal, Stealer, Worker};
 
-use super::thief::until_settled;
 use crate::record::RecordId;
 
-/// Most tasks that a thief takes at once.
-pub(super) const BATCH: usize = 32;
-
 /// The deques, as their worker uses them.
-pub(super) struct Deques {
+pub(in crate::scheduler) struct Deques {
     queue: Worker<RecordId>,
     stack: Worker<RecordId>,
     /// `true` while the stack may have a task: workers without released tasks do not touch it.
@@ -28,32 +24,32 @@ pub(super) struct Deques {
 
 impl Deques {
     /// Creates empty deques that take at most `batch` tasks at once from other queues.
-    pub(super) fn new(batch: usize) -> Self {
+    pub(in crate::scheduler) fn new(batch: usize) -> Self {
         let (queue, stack) = (Worker::new_fifo(), Worker::new_lifo());
         let stealers = Stealers { queue: queue.stealer(), stack: stack.stealer() };
         Deques { queue, stack, is_stacked: Cell::new(false), batch, stealers }
     }
 
     /// Returns the deques as thieves use them.
-    pub(super) fn stealers(&self) -> Stealers {
+    pub(in crate::scheduler) fn stealers(&self) -> Stealers {
         self.stealers.clone()
     }
 
     /// Adds a task that runs after all others.
     #[inline]
-    pub(super) fn push_last(&self, task: RecordId) {
+    pub(in crate::scheduler) fn push_last(&self, task: RecordId) {
         self.queue.push(task);
     }
 
     /// Adds a task that runs before all others.
     #[inline]
-    pub(super) fn push_first(&self, task: RecordId) {
+    pub(in crate::scheduler) fn push_first(&self, task: RecordId) {
         self.stack.push(task);
         self.is_stacked.set(true);
     }
 
     #[inline]
-    pub(super) fn pop(&self) -> Option<RecordId> {
+    pub(in crate::scheduler) fn pop(&self) -> Option<RecordId> {
         if self.is_stacked.get() {
             let newest = self.stack.pop();
             if newest.is_some() {
@@ -65,7 +61,7 @@ impl Deques {
     }
 
     /// Takes the task that has waited longest, of the stack or of the queue first.
-    pub(super) fn pop_oldest(&self, of_stack: bool) -> Option<RecordId> {
+    pub(in crate::scheduler) fn pop_oldest(&self, of_stack: bool) -> Option<RecordId> {
         let bottom = || match self.stack.is_empty() {
             true => None,
             false => until_settled(|| self.stealers.stack.steal()),
@@ -76,16 +72,16 @@ impl Deques {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::scheduler) fn len(&self) -> usize {
         self.queue.len() + self.stack.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::scheduler) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.stack.is_empty()
     }
 
     /// Takes the first task of another queue, and moves some of the rest into this one.
-    pub(super) fn take_some(
+    pub(in crate::scheduler) fn take_some(
         &self,
         take: impl Fn(&Worker<RecordId>, usize) -> Steal<RecordId>,
     ) -> Option<RecordId> {
@@ -101,23 +97,35 @@ pub(crate) struct Stealers {
 }
 
 impl Stealers {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::scheduler) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.stack.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::scheduler) fn len(&self) -> usize {
         self.queue.len() + self.stack.len()
     }
 
     /// Moves the oldest tasks to `to`, except the first of them, which is returned.
-    pub(super) fn steal_some(&self, to: &Deques) -> Option<RecordId> {
+    pub(in crate::scheduler) fn steal_some(&self, to: &Deques) -> Option<RecordId> {
         let from = if self.queue.is_empty() { &self.stack } else { &self.queue };
         to.take_some(|to, most| from.steal_batch_with_limit_and_pop(to, most))
     }
 }
 
+/// Repeats a steal until it has not lost a race.
+pub(in crate::scheduler) fn until_settled<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
+    loop {
+        match steal() {
+            Steal::Success(task) => return Some(task),
+            Steal::Empty => return None,
+            Steal::Retry => std::hint::spin_loop(),
+        }
+    }
+}
+
 #[cfg(all(test, not(talpf_loom), not(talpf_shuttle)))]
 mod tests {
+    use super::super::steal_batch::BATCH;
     use super::*;
 
     fn filled() -> Deques {
