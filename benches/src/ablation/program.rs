@@ -68,6 +68,16 @@ pub(super) const PROGRAMS: &[Program] = &[
         arguments: &["micro", "superstep.puts"],
         figures: &[Figure("superstep.puts_1000_us", "us")],
     },
+    Program {
+        arguments: &["two-sided", "--without-peers", "--quick"],
+        figures: &[
+            Figure("two_sided.latency_8B_ns", "ns"),
+            Figure("two_sided.rate_8B_mops", "M/s"),
+            Figure("two_sided.handover_8B_ns", "ns"),
+            Figure("two_sided.tasks_8B_ns", "ns"),
+            Figure("two_sided.replayed_8B_ns", "ns"),
+        ],
+    },
     metg!("trivial"),
     metg!("no_comm"),
     metg!("stencil_1d"),

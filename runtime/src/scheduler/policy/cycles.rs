@@ -1,5 +1,9 @@
 //! The tasks of a replayed step that wait for each other in a cycle: they never run at the same
 //! time, so one worker is preferred by all of them.
+//!
+//! | figure | cost without the policy | noise |
+//! |---|---|---|
+//! | `two_sided.replayed_8B` | +33 % | -1 % |
 
 use std::ops::Range;
 

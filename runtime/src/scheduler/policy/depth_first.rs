@@ -4,6 +4,13 @@
 //! those that a closing access made ready, while the data of the task that closed it is in the
 //! cache. The worker takes the newest of the stack, then the oldest of the queue; thieves take the
 //! oldest of the queue, then that of the stack: the task farthest from the worker's cache.
+//!
+//! | figure | cost without the policy | noise |
+//! |---|---|---|
+//! | `app.jacobi_4096` | +97 % | -2 % |
+//! | `app.jacobi_4096_replay` | +59 % | -1 % |
+//! | `runtime.stencil_replay` | +19 % | 0 % |
+//! | `app.jacobi_1024` | +15 % | +1 % |
 
 use std::cell::Cell;
 

@@ -3,6 +3,12 @@
 //! A group that was made for a worker has an affinity for it from its first array with large tiles
 //! on: the data of a task then costs more to move than the task (`scheduler/README.md`). The tasks
 //! of groups without an affinity run wherever they become ready.
+//!
+//! | figure | cost without the policy | noise |
+//! |---|---|---|
+//! | `app.jacobi_512` | +56 % | 0 % |
+//! | `app.jacobi_512_replay` | +16 % | -1 % |
+//! | `app.jacobi_1024` | +16 % | +1 % |
 
 use talpf_primitives::{AtomicBool, Ordering};
 

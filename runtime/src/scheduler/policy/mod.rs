@@ -1,7 +1,11 @@
 //! The policies of the scheduler, each of which a runtime can be made without.
 //!
 //! A policy changes when and where a ready task runs, and never which tasks wait for which.
-//! `talpf-bench ablation` measures programs without one policy after another.
+//! `talpf-bench ablation` measures programs without one policy after another. The tables in the
+//! files of this folder have its largest figures on two cores of an AMD EPYC (idle policy
+//! `adaptive`, spin 50 us; medians of 5 interleaved rounds, of 14 for `two_sided`): the cost, as
+//! time or as the inverse of a rate, without the policy over that with all policies. Noise is the
+//! same with nothing left out.
 
 mod body_share;
 mod catch_up;

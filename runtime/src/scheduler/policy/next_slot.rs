@@ -1,4 +1,11 @@
 //! The next slot of a worker: the task that it runs right after the present one, past all queues.
+//!
+//! | figure | cost without the policy | noise |
+//! |---|---|---|
+//! | `two_sided.tasks_8B` | +72 % | -1 % |
+//! | `runtime.chain` | +40 % | +1 % |
+//! | `app.jacobi_1024` | +9 % | +1 % |
+//! | `runtime.stencil_replay` | +9 % | 0 % |
 #![allow(unsafe_code, reason = "makes ids of the indices that it has stored")]
 
 use talpf_primitives::{AtomicU32, Ordering};

@@ -1,4 +1,9 @@
 //! The preferred workers of the tasks of a recorded graph.
+//!
+//! | figure | cost without the policy | noise |
+//! |---|---|---|
+//! | `runtime.stencil_replay` | +38 % | 0 % |
+//! | `metg.stencil_1d_periodic_32.replay` | +12 % | +6 % |
 
 use std::ops::Range;
 

@@ -1,4 +1,8 @@
 //! Thefts of several tasks at once.
+//!
+//! | figure | cost without the policy | noise |
+//! |---|---|---|
+//! | `runtime.stencil` | +165 % | +1 % |
 
 use super::{Policies, Policy};
 

@@ -1,4 +1,8 @@
 //! Blocks of steps of a replayed graph.
+//!
+//! | figure | cost without the policy | noise |
+//! |---|---|---|
+//! | `runtime.stencil_replay` | +32 % | 0 % |
 
 use super::{Policies, Policy};
 

@@ -1,4 +1,5 @@
-//! The worker that a push into an affinity queue wakes.
+//! The worker that a push into an affinity queue wakes. With two workers there is no choice, so the
+//! ablation on two cores does not judge it.
 
 use super::{Policies, Policy};
 
