@@ -185,10 +185,10 @@ impl Endpoint {
         let count = peer.unsignalled.fetch_add(1, Ordering::Relaxed);
         let signalled = count % SIGNAL_EVERY == SIGNAL_EVERY - 1;
         let flags = if signalled { SendFlags::SIGNALLED } else { SendFlags::NONE };
-        peer.queue_pair.post_send(&[SendWorkRequest { wr_id: NOBODY, operation, payload, flags }])
+        peer.queue_pair.post_send(&[SendWorkRequest { flags, ..silent(operation, payload) }])
     }
 
-    /// Posts requests without pending operations, their payloads copied: all or none.
+    /// Posts requests without pending operations: all or none.
     pub(crate) fn post_all(
         &self,
         target: Rank,
@@ -200,7 +200,7 @@ impl Endpoint {
         if before % SIGNAL_EVERY + count >= SIGNAL_EVERY
             && let Some(last) = requests.last_mut()
         {
-            last.flags = SendFlags::SIGNALLED;
+            last.flags = last.flags | SendFlags::SIGNALLED;
         }
         peer.queue_pair.post_send_all(requests)
     }
@@ -244,6 +244,11 @@ impl Endpoint {
         let index = number.to_u32().checked_sub(self.first_number)?;
         self.ranks.get(index as usize).copied().flatten()
     }
+}
+
+/// Returns a request without a pending operation or a completion.
+pub(crate) fn silent(operation: Operation, payload: Payload<'_>) -> SendWorkRequest<'_> {
+    SendWorkRequest { wr_id: NOBODY, operation, payload, flags: SendFlags::NONE }
 }
 
 /// Returns the capacity of a send queue in a run of `ranks`: its memory is needed for every pair.

@@ -5,12 +5,11 @@ use std::iter;
 use std::ops::Range;
 
 use ibverbs_sim::{
-    Error as DeviceError, Operation as Request, Payload, PostError, RemoteAddress, SendFlags,
-    SendWorkRequest,
+    Error as DeviceError, Operation as Request, Payload, PostError, RemoteAddress, SendWorkRequest,
 };
 use smallvec::SmallVec;
 
-use crate::endpoint::{FEWEST_SENDS, NOBODY, SIGNAL_EVERY};
+use crate::endpoint::{FEWEST_SENDS, SIGNAL_EVERY, silent};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::Rank;
@@ -29,17 +28,13 @@ pub(super) fn post_chain<'a>(
     count: usize,
     puts: impl Iterator<Item = (RemoteAddress, &'a [u8])>,
 ) -> Post {
-    let silent = |operation, bytes| SendWorkRequest {
-        wr_id: NOBODY,
-        operation,
-        payload: Payload::Inline(bytes),
-        flags: SendFlags::NONE,
-    };
     let count = (count as u64).to_ne_bytes();
     let mut requests = SmallVec::<[SendWorkRequest<'_>; CHAIN]>::new();
-    requests.extend(puts.map(|(remote, bytes)| silent(Request::Write { remote }, bytes)));
+    requests.extend(
+        puts.map(|(remote, bytes)| silent(Request::Write { remote }, Payload::Inline(bytes))),
+    );
     let immediate = Immediate::new(Kind::Data, round.lane, round.number).to_bits();
-    requests.push(silent(Request::SendWithImmediate { immediate }, &count));
+    requests.push(silent(Request::SendWithImmediate { immediate }, Payload::Inline(&count)));
     let origin = &round.sender;
     posted(origin, origin.own.endpoint.post_all(target, &mut requests))
 }

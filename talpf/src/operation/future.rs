@@ -10,8 +10,10 @@ use talpf_runtime::PendingEvent;
 
 use super::pending::Done;
 use super::registration::Registered;
+use super::transfer::Verb;
 use crate::error::Error;
 use crate::foreign;
+use crate::numbers::Rank;
 use crate::sender::RoundState;
 
 /// An operation under way.
@@ -88,6 +90,32 @@ impl<G> Operation<G> {
             _ => Error::Runtime(talpf_runtime::Error::ShutDown),
         }
     }
+}
+
+/// Returns the future of an operation that waits for its completion, and the action that follows
+/// that. `message` is that of a traced get.
+pub(super) fn awaited<G: Send + 'static>(
+    round: &Arc<RoundState>,
+    target: Rank,
+    verb: Verb,
+    message: Option<u64>,
+    guard: Registered<G>,
+) -> (Operation<G>, Done) {
+    let (operation, completer) = Operation::under_way(round);
+    // If a get or an atomic fails, so does its task, whose output is undefined then.
+    let event = (verb != Verb::Put).then(PendingEvent::of_current_task).and_then(Result::ok);
+    let done = completer.into_done(guard, event);
+    let Some(message) = message else {
+        return (operation, done);
+    };
+    let round = Arc::clone(round);
+    let traced = move |result: Result<(), Error>| {
+        if result.is_ok() {
+            round.sender.tracer.end_get(target, message, round.lane, round.number);
+        }
+        done(result);
+    };
+    (operation, Box::new(traced))
 }
 
 impl<G: Send + 'static> Completer<G> {

@@ -9,7 +9,7 @@ use ibverbs_sim::{
 use super::Done;
 use super::payloads::{Memory, Payloads};
 use super::transfer::{Route, Transfer, Verb};
-use crate::endpoint::{Endpoint, NOBODY, SIGNAL_EVERY};
+use crate::endpoint::{Endpoint, NOBODY, SIGNAL_EVERY, silent};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::numbers::{LaneNumber, Rank, Round};
@@ -223,12 +223,6 @@ impl Issued {
     /// Returns the requests, in order; only the last one has an immediate. Some of the others are
     /// signalled, so that send slots are freed however many there are.
     fn requests(&self, wr_id: u64, endpoint: &Endpoint) -> Vec<SendWorkRequest<'_>> {
-        let silent = |operation, payload| SendWorkRequest {
-            wr_id: NOBODY,
-            operation,
-            payload,
-            flags: SendFlags::NONE,
-        };
         let mut requests = Vec::new();
         let (remote, memory) = (self.at.remote, &self.memory);
         let limits = (endpoint.max_sge, endpoint.max_transfer);

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
 use ibverbs_sim::{Access, RemoteAddress};
-use talpf_runtime::PendingEvent;
 
 use super::batches::{NO_BATCH, NO_RANK};
+use super::future::awaited;
 use super::guards::{ByteLayout, Destination, Entries, Source};
 use super::issued::Issued;
 use super::payloads::Memory;
 use super::registration::Registered;
-use super::{Done, Operation, Route, Transfer, Verb};
+use super::{Operation, Route, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
@@ -327,32 +327,6 @@ impl OpenRound {
         self.state.sender.fail(&error);
         Operation::failed(error)
     }
-}
-
-/// Returns the future of an operation that waits for its completion, and the action that follows
-/// that. `message` is that of a traced get.
-pub(super) fn awaited<G: Send + 'static>(
-    round: &Arc<RoundState>,
-    target: Rank,
-    verb: Verb,
-    message: Option<u64>,
-    guard: Registered<G>,
-) -> (Operation<G>, Done) {
-    let (operation, completer) = Operation::under_way(round);
-    // If a get or an atomic fails, so does its task, whose output is undefined then.
-    let event = (verb != Verb::Put).then(PendingEvent::of_current_task).and_then(Result::ok);
-    let done = completer.into_done(guard, event);
-    let Some(message) = message else {
-        return (operation, done);
-    };
-    let round = Arc::clone(round);
-    let traced = move |result: Result<(), Error>| {
-        if result.is_ok() {
-            round.sender.tracer.end_get(target, message, round.lane, round.number);
-        }
-        done(result);
-    };
-    (operation, Box::new(traced))
 }
 
 impl Clone for OpenRound {

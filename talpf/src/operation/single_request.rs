@@ -11,20 +11,21 @@ use std::sync::Arc;
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather, SendFlags, SendWorkRequest};
 
 use super::chain::posted;
+use super::future::awaited;
 use super::guards::Entries;
 use super::issued::{Issued, refusal};
-use super::open_round::{OpenRound, awaited};
+use super::open_round::OpenRound;
 use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Route, Transfer, Verb};
-use crate::endpoint::NOBODY;
+use crate::endpoint::silent;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::peer::poll_at_most;
 use crate::sender::RoundState;
 use crate::window::{Landing, Outcome, Parked, Post};
 
-/// Bytes of an operation for each poll of its window. A poll takes about a tenth of a microsecond, and so
-/// do that many bytes from another cache.
+/// Bytes of an operation for each poll of its window. A poll takes about a tenth of a microsecond,
+/// and so do that many bytes from another cache.
 const BYTES_A_POLL: u64 = 4096;
 /// Largest number of polls.
 const MAX_POLLS: u64 = 64;
@@ -156,7 +157,7 @@ impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
     fn post(&mut self) -> Post {
         let origin = &self.round.sender;
         let RoundState { lane, number, .. } = &**self.round;
-        origin.tracer.send(&mut self.at, Verb::Put);
+        origin.tracer.send(&mut self.at, self.verb);
         origin.tracer.outstanding(|| origin.outstanding());
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
         let (endpoint, Transfer { target, remote, .. }) = (&origin.own.endpoint, self.at);
@@ -165,16 +166,9 @@ impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
         let Some(request) = self.verb.bringing(remote) else {
             return posted(origin, endpoint.post_silent(target, announced, payload));
         };
-        let silent = |operation, payload, flags| SendWorkRequest {
-            wr_id: NOBODY,
-            operation,
-            payload,
-            flags,
-        };
-        let mut requests = [
-            silent(request, payload, SendFlags::NONE),
-            silent(announced, Payload::Gather(&[]), SendFlags::FENCE),
-        ];
+        let notice = silent(announced, Payload::Gather(&[]));
+        let mut requests =
+            [silent(request, payload), SendWorkRequest { flags: SendFlags::FENCE, ..notice }];
         posted(origin, endpoint.post_all(target, &mut requests))
     }
 

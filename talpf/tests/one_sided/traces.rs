@@ -1,8 +1,10 @@
 //! The trace of the communication of a rank.
 
 use std::collections::BTreeMap;
-
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::common;
 use talpf::{Context, Error, Rank, SyncMode};
@@ -64,7 +66,26 @@ fn values_of(trace: &str, task: &str) -> BTreeMap<u64, Vec<i64>> {
 
 #[test]
 fn requests_outstanding_rise_and_fall_back_to_none() {
-    let levels = &values(5_000, [SyncMode::msg(1); 2])[&OUTSTANDING];
+    // A put that finds its window open is carried out at once, so this one comes before it.
+    let is_put = Arc::new(AtomicBool::new(false));
+    let trace = traced(2, 2, move |ctx| {
+        let is_put = Arc::clone(&is_put);
+        async move {
+            let mine = common::array(&ctx, vec![1u64; 5_000])?;
+            ctx.register_local(&mine)?;
+            let inbox = common::array(&ctx, vec![0u64; 5_000])?;
+            let slot = ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(0) {
+                ctx.put(&mine.all(), slot.at(Rank(1), 0))?;
+                is_put.store(true, Ordering::Release);
+            }
+            while !is_put.load(Ordering::Acquire) {
+                ctx.group().wait_for(Duration::from_micros(100)).await;
+            }
+            ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await
+        }
+    });
+    let levels = &values_of(&trace, "1")[&OUTSTANDING];
     assert!(levels.iter().any(|level| *level > 0), "{levels:?}");
     assert_eq!(levels.last(), Some(&0));
 }
@@ -79,7 +100,7 @@ fn arrivals_expected_are_those_of_the_sync() {
 #[test]
 fn a_sync_costs_from_where_its_rank_has_done_its_own_work() {
     const ROUNDS: u64 = 20;
-    let late = std::time::Duration::from_millis(1);
+    let late = Duration::from_millis(1);
     let trace = traced(2, 2, move |ctx| async move {
         let mine = common::array(&ctx, vec![1u64; 1])?;
         ctx.register_local(&mine)?;
@@ -108,6 +129,28 @@ fn a_sync_costs_from_where_its_rank_has_done_its_own_work() {
     assert!(waited(cost) < ended.len() / 2, "{cost:?}");
     assert!(arrived.iter().zip(asked).all(|(arrived, asked)| arrived <= asked), "{arrived:?}");
     assert_eq!(open.last(), Some(&0));
+}
+
+#[test]
+fn a_get_is_one_line_of_its_bytes_and_an_empty_notice() {
+    const LEN: usize = 100;
+    let trace = traced(2, 1, |ctx| async move {
+        let theirs = common::array(&ctx, vec![1u64; LEN])?;
+        let slot = ctx.register_global(&theirs).await?;
+        let mine = common::array(&ctx, vec![0u64; LEN])?;
+        if ctx.rank() == Rank(0) {
+            ctx.get(slot.at(Rank(1), 0), &mine.all())?;
+        }
+        ctx.sync(SyncMode::DEFAULT).expose(&theirs.all()).await
+    });
+    let messages = trace.lines().filter(|line| line.starts_with("3:"));
+    // Paraver's numbers of the sending and the receiving rank, and bytes.
+    let mut messages: Vec<[&str; 3]> = messages
+        .map(|line| line.split(':').collect::<Vec<_>>())
+        .map(|fields| [fields[3], fields[9], fields[13]])
+        .collect();
+    messages.sort_unstable();
+    assert_eq!(messages, [["1", "2", "0"], ["2", "1", "800"]]);
 }
 
 /// More puts than a send queue has room for.
