@@ -19,6 +19,26 @@ pub enum Error {
         /// Error of the operating system.
         source: io::Error,
     },
+    /// A line of a trace is one that Paraver would refuse or misread.
+    #[error("{}:{line}: {text}", path.display())]
+    BadRecord {
+        /// Path of the trace.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: u64,
+        /// Description of what is wrong with it.
+        text: String,
+    },
+    /// A picture would show no time.
+    #[error("there is nothing between {from_ns} ns and {to_ns} ns; the trace ends at {end_ns} ns")]
+    NoTime {
+        /// First time to be shown.
+        from_ns: u64,
+        /// Time after the last to be shown.
+        to_ns: u64,
+        /// Length of the trace.
+        end_ns: u64,
+    },
     /// The stem of a trace is not a plain file name.
     #[error("`{stem}` is not a plain file name")]
     Stem {

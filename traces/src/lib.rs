@@ -23,6 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A [`Summary`] says where the time of a trace went, and [`render`] draws it. Both read the files of any
+//! Paraver trace by a [`Reader`](paraver::Reader).
+//!
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
 //! prints nothing. The contents of a trace are described in its `README.md`.
 
@@ -33,8 +36,10 @@ mod label;
 mod message_kind;
 pub mod paraver;
 mod recorder;
+mod render;
 mod state;
 mod stream;
+mod summary;
 mod sync_mode;
 
 pub use counted::counted;
@@ -44,6 +49,10 @@ pub use label::LabelId;
 pub use message_kind::MessageKind;
 pub use paraver::{TraceFiles, TraceInfo};
 pub use recorder::Recorder;
+pub use render::{Format, Picture, RenderOptions, Rows, View, render};
 pub use state::State;
 pub use stream::Stream;
+pub use summary::{
+    Distribution, Efficiency, MessageSummary, PairSummary, RankSummary, Summary, TaskSummary,
+};
 pub use sync_mode::{SyncArrivals, SyncMode};

@@ -1,5 +1,8 @@
 //! `talpf trace`.
 
+mod picture;
+mod summary;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -17,15 +20,24 @@ pub(super) struct Options {
 enum Command {
     /// Report everything that Paraver would refuse, drop or misread
     Check {
-        /// Trace; its .pcf and .row are checked too
+        /// Trace, possibly compressed by gzip; its .pcf and .row are checked too
         #[arg(value_name = "FILE.prv")]
         file: PathBuf,
     },
+    /// Say where the time of the workers went
+    Summary(summary::Options),
+    /// Draw states or events over time as SVG or PNG
+    Render(picture::Options),
 }
 
 pub(super) fn run(options: Options) -> Result<(), Error> {
     match options.command {
         Command::Check { file } => check(&file),
+        Command::Summary(options) => super::print(&summary::text(&options)?),
+        Command::Render(options) => {
+            let path = picture::draw(options)?;
+            super::print(&format!("picture {}\n", path.display()))
+        }
     }
 }
 

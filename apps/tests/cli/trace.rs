@@ -113,3 +113,62 @@ fn trace_needs_a_command_and_check_a_file() {
     assert!(error_of(&talpf("trace check")).contains("<FILE.prv>"));
     assert!(error_of(&talpf("trace check a.prv b.prv")).contains("'b.prv'"));
 }
+
+#[test]
+fn summary_has_what_a_run_did() {
+    let folder = tempdir().unwrap();
+    run("talpf-cached", folder.path());
+    let prv = folder.path().join("jacobi.prv");
+    let summary = |options: &[&str]| {
+        let arguments = [&["trace", "summary", prv.to_str().unwrap()], options].concat();
+        talpf_with(&arguments)
+    };
+    let text = stdout_of(&summary(&["--json"]));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // Of 9 steps on 3 ranks: 4 halos a step, each of 23 cells.
+    assert_eq!(json["messages"]["kinds"]["put"], 36);
+    assert_eq!(json["messages"]["bytes"], 36 * 23 * 8);
+    let rounds = json["ranks"].as_array().unwrap().iter().map(|rank| rank["rounds"].as_u64());
+    assert_eq!(rounds.map(Option::unwrap).collect::<Vec<_>>(), [10, 10, 10]);
+    assert_eq!(json["tasks"]["main"]["tasks"], 3);
+    let tables = stdout_of(&summary(&["--explain"]));
+    assert!(tables.contains("parallel efficiency") && tables.contains("load balance "), "{tables}");
+
+    let error = error_of(&summary(&["--json", "--explain"]));
+    assert!(error.contains("--explain"), "{error}");
+    fs::write(&prv, "#Paraver (1/1/2026 at 00:00):5_ns:0:1:1(1:0)\n1:0:1:1:1:0:9:1\n").unwrap();
+    let error = error_of(&summary(&[]));
+    assert!(error.contains("jacobi.prv:2: time 9 is beyond the duration, 5"), "{error}");
+}
+
+#[test]
+fn pictures_of_a_run() {
+    let folder = tempdir().unwrap();
+    run("talpf-cached", folder.path());
+    let prv = folder.path().join("jacobi.prv");
+    let picture = folder.path().join("picture.png");
+    let render = |output: &Path, options: &str| {
+        let mut arguments = vec!["trace", "render", prv.to_str().unwrap(), "-o"];
+        arguments.push(output.to_str().unwrap());
+        arguments.extend(options.split_whitespace());
+        talpf_with(&arguments)
+    };
+    stdout_of(&render(&picture, ""));
+    assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    let picture = folder.path().join("picture.svg");
+    stdout_of(&render(&picture, "--view task-type --rows rank --from 1us"));
+    let text = fs::read_to_string(&picture).unwrap();
+    assert!(text.contains(">jacobi.prv: Task type<") && text.contains(">rank 2<"), "{text}");
+
+    for (output, options, named) in [
+        ("picture.gif", "", "ends in .svg or .png"),
+        ("none.svg", "--view colour", "no view is called `colour`; there are states, task-id"),
+        ("none.svg", "--from 5", "time unit needed"),
+        ("none.svg", "--from 100s", "there is nothing between 100000000000 ns"),
+    ] {
+        let path = folder.path().join(output);
+        let error = error_of(&render(&path, options));
+        assert!(error.contains(named), "{error}");
+        assert!(!path.exists(), "{output}");
+    }
+}

@@ -1,10 +1,12 @@
 //! Checks of the records of a trace, one at a time: form, location, time, and rules of each kind.
+//! Those without an error go to a visitor.
 
 use super::fields::{self, shown};
 use super::header::Header;
 use super::labels::Labels;
 use super::lines::Lines;
-use super::report::Log;
+use super::record::Record;
+use super::report::{Log, Report};
 use super::rule::Rule;
 use super::states::States;
 use super::usage::LabelUsage;
@@ -19,11 +21,23 @@ const COMMUNICATION_FIELDS: usize = 15;
 
 const TASK_ID: i128 = EventKind::TaskId.number() as i128;
 
+/// Receiver of the records that have no error. It is asked after each line, and ends the reading by
+/// an error.
+pub(super) trait Visitor {
+    fn record(&mut self, record: Record<'_>);
+
+    /// Receives the text of a comment.
+    fn comment(&mut self, text: &[u8]);
+
+    fn line_ends(&mut self, report: &Report) -> Result<()>;
+}
+
 /// Reads everything after the header.
 pub(super) fn read(
     lines: &mut Lines,
     header: &Header,
     labels: Option<&Labels>,
+    visitor: &mut dyn Visitor,
     log: &mut Log<'_>,
 ) -> Result<()> {
     let threads = header.objects.threads() as usize;
@@ -37,12 +51,15 @@ pub(super) fn read(
         usage: labels.map(LabelUsage::new),
         running: vec![None; header.objects.cpus() as usize],
         tasks: vec![0; threads],
+        values: Vec::new(),
+        visitor,
     };
     let mut fields = Vec::new();
     let mut last_line = 1;
     while let Some((number, line)) = lines.next(log)? {
         last_line = number;
         body.line(line, number, &mut fields, log);
+        body.visitor.line_ends(log.report)?;
     }
     if lines.cut_short {
         log.add(Rule::NoFinalNewline, last_line, "the last line has no end");
@@ -65,13 +82,19 @@ struct Body<'a> {
     running: Vec<Option<(usize, u64)>>,
     /// Task that each thread shows; 0 for none.
     tasks: Vec<i128>,
+    /// Types and values of the event being read.
+    values: Vec<(u32, i64)>,
+    visitor: &'a mut dyn Visitor,
 }
 
 impl Body<'_> {
     fn line(&mut self, line: &[u8], number: u64, fields: &mut Vec<i128>, log: &mut Log<'_>) {
         match line {
             [] => log.add(Rule::BlankLine, number, "the line is blank"),
-            [b'#', text @ ..] => comment(text, number, log),
+            [b'#', text @ ..] => {
+                self.visitor.comment(text.trim_ascii());
+                comment(text, number, log);
+            }
             [b'c' | b'i', ..] => self.communicator(line, number, fields, log),
             [b'1', b':', ..] if fields::read(line, number, fields, log) => {
                 self.state(fields, number, log);
@@ -111,9 +134,16 @@ impl Body<'_> {
                 self.run(fields[1], thread, (begin, end), line, log);
             }
         }
-        let fits = in_range("state", fields[7], 0, u32::MAX.into(), line, log);
-        if let Some(usage) = self.usage.as_mut().filter(|_| fits) {
+        if !in_range("state", fields[7], 0, u32::MAX.into(), line, log) {
+            return;
+        }
+        if let Some(usage) = &mut self.usage {
             usage.state(fields[7], line, log);
+        }
+        if let (Some(row), Some(begin), Some(end)) = (thread, begin, end) {
+            let [begin_ns, end_ns] = [begin, end].map(|time| self.header.to_ns(time));
+            let (cpu, state) = (cpu(fields[1]), fields[7] as u32);
+            self.visitor.record(Record::State { row, cpu, begin_ns, end_ns, state });
         }
     }
 
@@ -153,12 +183,19 @@ impl Body<'_> {
         let thread = self.locate(&fields[1..5], false, line, log);
         let time = self.time(fields[5], line, log);
         self.check_order(time, line, log);
+        self.values.clear();
         for pair in fields[6..].chunks_exact(2) {
             log.report.counts.event_values += 1;
-            self.event_value(pair[0], pair[1], line, log);
+            if self.event_value(pair[0], pair[1], line, log) {
+                self.values.push((pair[0] as u32, pair[1] as i64));
+            }
             if let (Some(thread), true) = (thread, pair[0] == TASK_ID) {
                 self.task(thread, pair[1], line, log);
             }
+        }
+        if let (Some(row), Some(time)) = (thread, time) {
+            let (cpu, time_ns) = (cpu(fields[1]), self.header.to_ns(time));
+            self.visitor.record(Record::Event { row, cpu, time_ns, values: &self.values });
         }
     }
 
@@ -170,11 +207,12 @@ impl Body<'_> {
         }
     }
 
-    fn event_value(&mut self, kind: i128, value: i128, line: u64, log: &mut Log<'_>) {
+    /// Returns `true` if both numbers are of the size of their kinds.
+    fn event_value(&mut self, kind: i128, value: i128, line: u64, log: &mut Log<'_>) -> bool {
         let fits = in_range("event type", kind, 0, u32::MAX.into(), line, log)
             && in_range("value", value, i64::MIN.into(), i64::MAX.into(), line, log);
         if !fits {
-            return;
+            return false;
         }
         if value.unsigned_abs() > u128::from(EXACT_LIMIT) {
             let text = format_args!("value {value} is rounded: beyond {EXACT_LIMIT}");
@@ -186,6 +224,7 @@ impl Body<'_> {
         } else if let Some(usage) = &mut self.usage {
             usage.event(kind, value, line, log);
         }
+        true
     }
 
     /// Checks `3:`, sender, logical and physical time, the same of the receiver, `size:tag`.
@@ -199,8 +238,8 @@ impl Body<'_> {
         }
         log.report.counts.records += 1;
         log.report.counts.communications += 1;
-        self.locate(&fields[1..5], true, line, log);
-        self.locate(&fields[7..11], true, line, log);
+        let sender = self.locate(&fields[1..5], true, line, log);
+        let receiver = self.locate(&fields[7..11], true, line, log);
         let times = [5, 6, 11, 12].map(|field| self.time(fields[field], line, log));
         self.check_order(times[0], line, log);
         if let [Some(logical_send), Some(send), Some(logical_receive), Some(receive)] = times {
@@ -219,8 +258,25 @@ impl Body<'_> {
                 log.add(Rule::LogicalReceiveBeforeSend, line, text);
             }
         }
-        in_range("size", fields[13], 0, i64::MAX.into(), line, log);
-        in_range("tag", fields[14], i64::MIN.into(), i64::MAX.into(), line, log);
+        let fits = in_range("size", fields[13], 0, i64::MAX.into(), line, log)
+            & in_range("tag", fields[14], i64::MIN.into(), i64::MAX.into(), line, log);
+        if let (true, Some(sender), Some(receiver), [Some(a), Some(b), Some(c), Some(d)]) =
+            (fits, sender, receiver, times)
+        {
+            let [logical_send_ns, send_ns, logical_receive_ns, receive_ns] =
+                [a, b, c, d].map(|time| self.header.to_ns(time));
+            let (bytes, tag) = (fields[13] as u64, fields[14] as i64);
+            self.visitor.record(Record::Communication {
+                sender,
+                receiver,
+                logical_send_ns,
+                send_ns,
+                receive_ns,
+                logical_receive_ns,
+                bytes,
+                tag,
+            });
+        }
     }
 
     /// Checks `c:application:id:members:task:task:...`; `i` between communicators.
@@ -314,6 +370,11 @@ impl Body<'_> {
         }
         self.previous = time;
     }
+}
+
+/// Returns the number of a cpu; 0 for a number that is none.
+fn cpu(number: i128) -> u32 {
+    u32::try_from(number).unwrap_or_default()
 }
 
 /// Reports a comment that says that the trace lacks something.

@@ -10,9 +10,18 @@ use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT};
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) duration: u64,
+    /// Nanoseconds of a unit of all times.
+    pub(super) unit_ns: u64,
     pub(super) objects: Objects,
     /// Number of communicator lines announced.
     pub(super) communicators: u64,
+}
+
+impl Header {
+    /// Converts a time of the trace to nanoseconds.
+    pub(super) fn to_ns(&self, time: u64) -> u64 {
+        time.saturating_mul(self.unit_ns)
+    }
 }
 
 /// Reason why the rest of the header cannot be read.
@@ -43,7 +52,8 @@ fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
     cursor.rest = &cursor.rest[date + 2..];
 
     let duration = cursor.number("the duration")?;
-    log.report.counts.unit = unit(cursor.until(b':'), log);
+    let (unit, unit_ns) = unit(cursor.until(b':'), log);
+    log.report.counts.unit = unit;
     log.report.counts.duration = duration;
     if duration > EXACT_LIMIT {
         let text = format_args!("the duration {duration} exceeds {EXACT_LIMIT}");
@@ -72,22 +82,23 @@ fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
     }
     let objects = Objects::new(node_cpus, applications);
     check_limits(&objects)?;
-    Ok(Header { duration, objects, communicators })
+    Ok(Header { duration, unit_ns, objects, communicators })
 }
 
-fn unit(suffix: &[u8], log: &mut Log<'_>) -> &'static str {
+/// Returns the name of the unit with `suffix`, and its length in nanoseconds.
+fn unit(suffix: &[u8], log: &mut Log<'_>) -> (&'static str, u64) {
     match suffix {
-        b"_ns" => "ns",
-        b"_us" => "us",
-        b"_ms" => "ms",
+        b"_ns" => ("ns", 1),
+        b"_us" => ("us", 1_000),
+        b"_ms" => ("ms", 1_000_000),
         b"" => {
             log.add(Rule::MissingTimeUnit, 1, "the duration has no unit: it counts as us");
-            "us"
+            ("us", 1_000)
         }
         _ => {
             let text = format_args!("the unit `{}` is not _ns, _us or _ms", shown(suffix));
             log.add(Rule::UnknownTimeUnit, 1, text);
-            "us"
+            ("us", 1_000)
         }
     }
 }

@@ -13,15 +13,22 @@ use crate::paraver::LABEL_LIMIT;
 /// Labels of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    states: HashSet<i128>,
-    /// Index of the set of labelled values of each type that labels any.
-    types: HashMap<i128, Option<usize>>,
-    value_sets: Vec<HashSet<i128>>,
+    states: HashMap<i128, String>,
+    types: HashMap<i128, EventType>,
+    /// Labels of values, shared by all types of a group.
+    value_sets: Vec<HashMap<i128, String>>,
+}
+
+#[derive(Debug)]
+struct EventType {
+    label: String,
+    /// Index of the labels of its values, if it has any.
+    values: Option<usize>,
 }
 
 impl Labels {
     pub(super) fn has_state(&self, state: i128) -> bool {
-        self.states.contains(&state)
+        self.states.contains_key(&state)
     }
 
     pub(super) fn has_type(&self, kind: i128) -> bool {
@@ -31,8 +38,23 @@ impl Labels {
     /// Returns `false` if the type labels values, and neither labels this one nor is the value the
     /// end.
     pub(super) fn has_value(&self, kind: i128, value: i128) -> bool {
-        let set = self.types.get(&kind).copied().flatten();
-        value == 0 || set.is_none_or(|set| self.value_sets[set].contains(&value))
+        let values = self.values(kind);
+        value == 0 || values.is_none_or(|values| values.contains_key(&value))
+    }
+
+    /// Returns the label of a state.
+    pub(super) fn state(&self, state: i128) -> Option<&str> {
+        self.states.get(&state).map(String::as_str)
+    }
+
+    /// Returns the label of an event type.
+    pub(super) fn event_type(&self, kind: i128) -> Option<&str> {
+        self.types.get(&kind).map(|kind| kind.label.as_str())
+    }
+
+    /// Returns the labels of the values of an event type, if it labels any.
+    pub(super) fn values(&self, kind: i128) -> Option<&HashMap<i128, String>> {
+        self.types.get(&kind)?.values.map(|set| &self.value_sets[set])
     }
 }
 
@@ -92,9 +114,9 @@ impl Reader {
             }
             b"VALUES" => {
                 let set = self.labels.value_sets.len();
-                self.labels.value_sets.push(HashSet::new());
+                self.labels.value_sets.push(HashMap::new());
                 for kind in &self.group {
-                    self.labels.types.insert(*kind, Some(set));
+                    self.labels.types.entry(*kind).and_modify(|kind| kind.values = Some(set));
                 }
                 Section::Values
             }
@@ -124,7 +146,7 @@ impl Reader {
             }
             (_, Some(value)) if !rest.is_empty() => {
                 if in_label_range(value, number, log) {
-                    self.label(value, number, log);
+                    self.label(value, rest, number, log);
                 }
             }
             _ => {
@@ -134,13 +156,14 @@ impl Reader {
         }
     }
 
-    fn label(&mut self, value: i128, number: u64, log: &mut Log<'_>) {
+    fn label(&mut self, value: i128, label: &[u8], number: u64, log: &mut Log<'_>) {
+        let label = String::from_utf8_lossy(label).into_owned();
         let is_new = match self.section {
             Section::States => {
                 if !self.coloured.contains(&value) {
                     self.uncoloured.insert(value, number);
                 }
-                self.labels.states.insert(value)
+                self.labels.states.insert(value, label).is_none()
             }
             Section::Colours => {
                 self.uncoloured.remove(&value);
@@ -148,7 +171,8 @@ impl Reader {
                 true
             }
             Section::Values => {
-                self.labels.value_sets.last_mut().is_none_or(|set| set.insert(value))
+                let set = self.labels.value_sets.last_mut();
+                set.is_none_or(|set| set.insert(value, label).is_none())
             }
             _ => true,
         };
@@ -164,7 +188,9 @@ impl Reader {
         match (integer(colour), integer(kind)) {
             (Some(_), Some(kind)) if !label.is_empty() => {
                 if in_label_range(kind, number, log) {
-                    if self.labels.types.insert(kind, None).is_some() {
+                    let label = String::from_utf8_lossy(label).into_owned();
+                    let event_type = EventType { label, values: None };
+                    if self.labels.types.insert(kind, event_type).is_some() {
                         let text = format_args!("type {kind} has a label already");
                         log.add(Rule::LabelTwice, number, text);
                     }

@@ -1,5 +1,6 @@
 //! Lines of a file of any content, one at a time.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,12 @@ pub(super) struct Lines {
     carriage_return: Option<Rule>,
     /// `true` if the last line had no end.
     pub(super) cut_short: bool,
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines").field("path", &self.path).field("number", &self.number).finish()
+    }
 }
 
 impl Lines {

@@ -3,7 +3,7 @@
 //!
 //! The `.pcf` is read first, then the header, the `.row`, and the records, so that every record is
 //! checked in one pass and memory does not grow with the trace. A header without usable objects
-//! ends the check.
+//! ends the check. A [`Reader`] gives the records of a trace to a program as they are checked.
 
 mod body;
 mod fields;
@@ -11,6 +11,8 @@ mod header;
 mod labels;
 mod lines;
 mod objects;
+mod reader;
+mod record;
 mod report;
 mod rows;
 mod rule;
@@ -19,10 +21,13 @@ mod usage;
 
 use std::path::{Path, PathBuf};
 
+pub use reader::Reader;
+pub use record::Record;
 pub use report::{Finding, Report, TraceCounts};
 pub use rule::{Rule, Severity};
 
 use crate::error::Result;
+use body::Visitor;
 use labels::Labels;
 use lines::Lines;
 use objects::Objects;
@@ -54,9 +59,22 @@ pub fn check(prv: impl AsRef<Path>) -> Result<Report> {
         counts.nodes = header.objects.nodes();
         counts.cpus = header.objects.cpus();
         let mut log = Log::new(&mut report, prv);
-        body::read(&mut lines, header, labels.as_ref(), &mut log)?;
+        body::read(&mut lines, header, labels.as_ref(), &mut Unread, &mut log)?;
     }
     Ok(report)
+}
+
+/// Visitor that takes no record.
+struct Unread;
+
+impl Visitor for Unread {
+    fn record(&mut self, _: Record<'_>) {}
+
+    fn comment(&mut self, _: &[u8]) {}
+
+    fn line_ends(&mut self, _: &Report) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Returns the path of another file of the trace `prv`, as `x.pcf` of `x.prv` and `x.prv.gz`.

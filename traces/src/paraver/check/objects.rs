@@ -71,6 +71,12 @@ impl Objects {
         self.applications.get(index).map(Vec::as_slice)
     }
 
+    /// Returns the index of the task of each thread, both among all of the trace.
+    pub(super) fn ranks_of_threads(&self) -> Vec<u32> {
+        let tasks = (0..).zip(self.applications.iter().flatten());
+        tasks.flat_map(|(rank, task)| (0..task.threads).map(move |_| rank)).collect()
+    }
+
     /// Returns the name of a thread by its index among all threads.
     pub(super) fn name(&self, thread: usize) -> ThreadName<'_> {
         ThreadName { objects: self, thread }

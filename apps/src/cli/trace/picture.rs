@@ -1,0 +1,83 @@
+//! `talpf trace render`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use talpf_apps::Error;
+use talpf_traces::{Format, RenderOptions, Rows, View, render};
+
+use crate::cli::output::Output;
+
+#[derive(Args, Debug)]
+pub(super) struct Options {
+    /// Trace, possibly compressed by gzip; names are taken from its .pcf
+    #[arg(value_name = "FILE.prv")]
+    file: PathBuf,
+
+    /// Picture, whose name ends in .svg or .png
+    #[arg(short, long, value_name = "FILE", value_parser = picture)]
+    output: (PathBuf, Format),
+
+    /// Value to draw: states, or an event type by its label (as task-type) or number
+    #[arg(long, default_value = "states")]
+    view: View,
+
+    /// Objects with a row each
+    #[arg(long, value_enum, default_value_t)]
+    rows: RowsOption,
+
+    /// First time that is shown, as 1.5ms
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    from: Option<u64>,
+
+    /// Time after the last that is shown [default: the end of the trace]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    to: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum RowsOption {
+    /// Each worker of each rank
+    #[default]
+    Worker,
+    /// Each rank, its workers together
+    Rank,
+    /// Each cpu, whichever rank runs there
+    Cpu,
+}
+
+fn picture(text: &str) -> Result<(PathBuf, Format), String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => Ok((path, Format::Svg)),
+        Some("png") => Ok((path, Format::Png)),
+        _ => Err("the name of a picture ends in .svg or .png".to_owned()),
+    }
+}
+
+/// Parses a time with its unit, in nanoseconds.
+fn time(text: &str) -> Result<u64, String> {
+    let time: Duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    u64::try_from(time.as_nanos()).map_err(|_| "a trace has no such time".to_owned())
+}
+
+/// Draws the picture, and returns its path.
+pub(super) fn draw(options: Options) -> Result<PathBuf, Error> {
+    let Options { file, output: (path, format), view, rows, from, to } = options;
+    let output = Output::open(&path)?;
+    let rows = match rows {
+        RowsOption::Worker => Rows::Worker,
+        RowsOption::Rank => Rows::Rank,
+        RowsOption::Cpu => Rows::Cpu,
+    };
+    let title = file_name(&file);
+    let options = RenderOptions { view, rows, from_ns: from.unwrap_or(0), to_ns: to, title };
+    let picture = render(&file, &options).map_err(Error::ReadTrace)?;
+    output.write(|out| picture.write(format, out))?;
+    Ok(path)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,158 @@
+//! Reader of a trace whose records a program wants.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use super::body::{self, Visitor};
+use super::header::{self, Header};
+use super::labels::Labels;
+use super::lines::Lines;
+use super::record::Record;
+use super::report::{Log, Report};
+use super::rule::{Rule, Severity};
+use crate::error::{Error, Result};
+use crate::paraver::LOSSES;
+
+/// Reader of any Paraver trace, ours or another's, in one pass and in memory that does not grow with it.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    lines: Lines,
+    header: Header,
+    labels: Labels,
+    ranks: Vec<u32>,
+}
+
+impl Reader {
+    /// Opens the trace at `prv`, which gzip may have compressed, with the labels of the `.pcf` of the same
+    /// stem if that exists.
+    ///
+    /// **Errors**: those of the files, and [`BadRecord`](Error::BadRecord) for a header that cannot be read.
+    pub fn open(prv: impl AsRef<Path>) -> Result<Self> {
+        let path = prv.as_ref().to_owned();
+        let mut lines = Lines::open(&path, Rule::CarriageReturn)?;
+        let labels = super::check_labels(&path, &mut Report::default())?.unwrap_or_default();
+        let mut report = Report::default();
+        let mut log = Log::new(&mut report, &path);
+        let header = match lines.next(&mut log)? {
+            Some((_, line)) => header::read(line, &mut log),
+            None => {
+                log.add(Rule::NotParaver, 1, "the file is empty");
+                None
+            }
+        };
+        first_error(&path, &report)?;
+        let Some(header) = header else {
+            let text = "the header cannot be read".to_owned();
+            return Err(Error::BadRecord { path, line: 1, text });
+        };
+        let ranks = header.objects.ranks_of_threads();
+        Ok(Self { path, lines, header, labels, ranks })
+    }
+
+    /// Length of the trace.
+    pub fn duration_ns(&self) -> u64 {
+        self.header.to_ns(self.header.duration)
+    }
+
+    /// Rank of each row: Paraver's task, counted over all applications from 0.
+    pub fn ranks_of_rows(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.header.objects.tasks() as u32
+    }
+
+    /// Number of cpus; 0 if the trace declares none.
+    pub fn cpus(&self) -> u32 {
+        self.header.objects.cpus() as u32
+    }
+
+    /// Name of a row, as `1.2.1` for application, task and thread.
+    pub fn row_name(&self, row: usize) -> String {
+        self.header.objects.name(row).to_string()
+    }
+
+    /// Label of a state; its number if it has none.
+    pub fn state_label(&self, state: u32) -> Cow<'_, str> {
+        self.labels
+            .state(state.into())
+            .map_or_else(|| format!("state {state}").into(), Cow::Borrowed)
+    }
+
+    /// Label of an event type; its number if it has none.
+    pub fn type_label(&self, kind: u32) -> Cow<'_, str> {
+        self.labels
+            .event_type(kind.into())
+            .map_or_else(|| format!("type {kind}").into(), Cow::Borrowed)
+    }
+
+    /// Label of a value of an event type; the number if it has none.
+    pub fn value_label(&self, kind: u32, value: i64) -> Cow<'_, str> {
+        let label = self.labels.values(kind.into()).and_then(|values| values.get(&value.into()));
+        label.map_or_else(|| value.to_string().into(), |label| Cow::Borrowed(label.as_str()))
+    }
+
+    /// Returns the values of an event type that have labels, in no order.
+    pub fn labelled_values(&self, kind: u32) -> impl Iterator<Item = (i64, &str)> {
+        let values = self.labels.values(kind.into()).into_iter().flatten();
+        values.filter_map(|(value, label)| Some((i64::try_from(*value).ok()?, label.as_str())))
+    }
+
+    /// Gives all records to `visit`, in the order of the file. Returns the comments that say what the trace
+    /// lacks.
+    ///
+    /// **Errors**: [`BadRecord`](Error::BadRecord) at the first line that Paraver would refuse or
+    /// misread; the records before it have been visited.
+    pub fn read(&mut self, visit: impl FnMut(Record<'_>)) -> Result<Vec<String>> {
+        let mut report = Report::default();
+        let mut taker = Taker { path: &self.path, visit, losses: Vec::new(), findings: 0 };
+        let mut log = Log::new(&mut report, &self.path);
+        body::read(&mut self.lines, &self.header, None, &mut taker, &mut log)?;
+        let losses = taker.losses;
+        first_error(&self.path, &report)?;
+        Ok(losses)
+    }
+}
+
+struct Taker<'a, F> {
+    path: &'a Path,
+    visit: F,
+    losses: Vec<String>,
+    /// Number of findings seen.
+    findings: usize,
+}
+
+impl<F: FnMut(Record<'_>)> Visitor for Taker<'_, F> {
+    fn record(&mut self, record: Record<'_>) {
+        (self.visit)(record);
+    }
+
+    fn comment(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        if LOSSES.iter().any(|loss| text.contains(loss)) {
+            self.losses.push(text.into_owned());
+        }
+    }
+
+    fn line_ends(&mut self, report: &Report) -> Result<()> {
+        if report.findings().len() == self.findings {
+            return Ok(());
+        }
+        self.findings = report.findings().len();
+        first_error(self.path, report)
+    }
+}
+
+fn first_error(path: &Path, report: &Report) -> Result<()> {
+    let mut findings = report.findings().iter();
+    match findings.find(|finding| finding.rule.severity() == Severity::Error) {
+        Some(finding) => {
+            let (path, text) = (path.to_owned(), finding.text.clone());
+            Err(Error::BadRecord { path, line: finding.line, text })
+        }
+        None => Ok(()),
+    }
+}

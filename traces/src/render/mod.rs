@@ -1,0 +1,62 @@
+//! Pictures of a trace: a view over time, with a row for each worker, rank or cpu.
+//!
+//! One pass over the records fills `bins`, a cell for each row and column of pixels, whose colour is
+//! that of the value shown longest in it. A `picture` of rectangles, lines and texts is made of
+//! them, and written as SVG or PNG.
+
+mod bins;
+mod drawing;
+mod format;
+mod palette;
+mod picture;
+mod png_file;
+mod svg;
+mod view;
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::paraver::Reader;
+use drawing::Drawing;
+
+pub use format::Format;
+pub use picture::Picture;
+pub use view::{Rows, View};
+
+/// Contents of a picture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Value that is drawn over time.
+    pub view: View,
+    /// Objects that have a row each.
+    pub rows: Rows,
+    /// First time that is shown.
+    pub from_ns: u64,
+    /// Time after the last that is shown; `None` for the end of the trace.
+    pub to_ns: Option<u64>,
+    /// Title of the picture.
+    pub title: String,
+}
+
+/// Draws the trace at `prv`, which gzip may have compressed.
+///
+/// **Errors**: those of the files; [`BadRecord`](Error::BadRecord) at the first line that Paraver
+/// would refuse or misread; [`NoTime`](Error::NoTime) if no time of the trace is to be shown.
+pub fn render(prv: impl AsRef<Path>, options: &RenderOptions) -> Result<Picture> {
+    let mut reader = Reader::open(prv)?;
+    let shown = shown(&reader, options)?;
+    let mut drawing = Drawing::new(&reader, options, shown.clone());
+    let lost = reader.read(|record| drawing.record(record))?;
+    Ok(drawing.finish(&reader, options, shown, &lost))
+}
+
+/// Returns the times to be shown.
+fn shown(reader: &Reader, options: &RenderOptions) -> Result<Range<u64>> {
+    let (from_ns, end_ns) = (options.from_ns, reader.duration_ns());
+    let to_ns = options.to_ns.unwrap_or(end_ns).min(end_ns);
+    if from_ns >= to_ns {
+        return Err(Error::NoTime { from_ns, to_ns, end_ns });
+    }
+    Ok(from_ns..to_ns)
+}

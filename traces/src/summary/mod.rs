@@ -1,0 +1,132 @@
+//! Summary of a trace: where the time of the workers went, and what it was spent for.
+//!
+//! One pass over the records and memory that grows with ranks, task types and pairs of ranks that
+//! exchange messages, but not with the trace. [`Summary::EXPLANATION`] defines each figure.
+
+mod distribution;
+mod text;
+mod totals;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::paraver::Reader;
+use totals::Totals;
+
+pub use distribution::Distribution;
+
+/// Summary of a trace. Its text is a page of tables; it serializes with the names of its fields.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Length of the trace.
+    pub duration_ns: u64,
+    /// Number of workers: the cpus of the trace with a state, or the rows where it has no cpus.
+    pub workers: u64,
+    /// Efficiency of all workers.
+    pub efficiency: Efficiency,
+    /// Ranks by number.
+    pub ranks: Vec<RankSummary>,
+    /// Task types by name.
+    pub tasks: BTreeMap<String, TaskSummary>,
+    /// Costs of syncs by mode, one for each round that a rank has ended.
+    pub syncs: BTreeMap<String, Distribution>,
+    /// Messages between ranks.
+    pub messages: MessageSummary,
+    /// Comments of the trace that say what it lacks.
+    pub lost: Vec<String>,
+}
+
+/// Factors of the efficiency of a run, after the POP methodology.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Efficiency {
+    /// Share of the workers' time inside tasks: the product of the other two.
+    pub parallel: f64,
+    /// Time of a worker inside tasks, on average, over that of the worker with most.
+    pub load_balance: f64,
+    /// Time inside tasks of the worker with most, over the length of the trace.
+    pub communication: f64,
+}
+
+/// Time and work of a rank.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RankSummary {
+    /// Nanoseconds in each state, by its label, over all rows of the rank.
+    pub states_ns: BTreeMap<String, u64>,
+    /// Tasks that have begun.
+    pub tasks: u64,
+    /// Rounds that have ended.
+    pub rounds: u64,
+    /// Bytes that have left the rank.
+    pub bytes_sent: u64,
+    /// Bytes that have arrived at the rank.
+    pub bytes_received: u64,
+}
+
+/// Tasks of one type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct TaskSummary {
+    /// Tasks that have begun.
+    pub tasks: u64,
+    /// Durations of the slices in which they ran: a task that helps others, or is suspended, has
+    /// several.
+    pub slices: Distribution,
+}
+
+/// Messages between ranks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MessageSummary {
+    /// Number of messages of each kind that have arrived.
+    pub kinds: BTreeMap<String, u64>,
+    /// Bytes of all messages.
+    pub bytes: u64,
+    /// Durations from where the data left to where it had arrived.
+    pub latency: Distribution,
+    /// Pairs of ranks that exchange messages, by sender and receiver.
+    pub pairs: Vec<PairSummary>,
+}
+
+/// Messages from one rank to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PairSummary {
+    /// Rank that sends.
+    pub from: u32,
+    /// Rank that receives.
+    pub to: u32,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Summary {
+    /// Definition of each figure, a line each.
+    pub const EXPLANATION: &str = "\
+parallel efficiency       Running time of all workers / (workers x length of the trace)
+load balance              average Running time of a worker / that of the worker with most
+communication efficiency  Running time of the worker with most / length of the trace
+states of a rank          time of its rows in each state; Not created is left out
+tasks                     bodies that have begun
+slices                    times a body ran without an interruption; one that helps others or is
+                          suspended runs in several
+total, median, p99        sum, half and 99 of 100 of the durations, the latter two within 1 %
+cost of a sync            from where the end of the round was asked for and the rank's own
+                          operations were posted, to the end of the round
+latency of a message      from where the data left (physical send) to where it had arrived
+                          (physical receive)
+";
+
+    /// Summarizes the trace at `prv`, which gzip may have compressed.
+    ///
+    /// **Errors**: those of the file, and [`BadRecord`](crate::Error::BadRecord) at the first line
+    /// that Paraver would refuse or misread.
+    pub fn of(prv: impl AsRef<Path>) -> Result<Self> {
+        let mut reader = Reader::open(prv)?;
+        let mut totals = Totals::new(&reader);
+        let lost = reader.read(|record| totals.record(record))?;
+        Ok(totals.finish(&reader, lost))
+    }
+}

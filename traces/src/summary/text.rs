@@ -1,0 +1,170 @@
+//! Summary as tables for a terminal.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::{Distribution, Summary};
+use crate::counted;
+
+/// Largest number of ranks with a line each, and of pairs that are listed.
+const LINES: usize = 32;
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { duration_ns, workers, ranks, .. } = self;
+        let (ranks, workers) = (ranks.len() as u64, *workers);
+        let (ranks, workers) = (counted(ranks, "rank"), counted(workers, "worker"));
+        writeln!(f, "{}, {ranks}, {workers}", time(*duration_ns))?;
+        for lost in &self.lost {
+            writeln!(f, "incomplete: {lost}")?;
+        }
+        let efficiency = &self.efficiency;
+        writeln!(
+            f,
+            "\nparallel efficiency {} = load balance {} x communication efficiency {}",
+            percent(efficiency.parallel),
+            percent(efficiency.load_balance),
+            percent(efficiency.communication)
+        )?;
+        self.states(f)?;
+        self.tasks(f)?;
+        self.syncs(f)?;
+        self.messages(f)
+    }
+}
+
+impl Summary {
+    /// Writes the share of each state in the time of each rank.
+    fn states(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let states = self.ranks.iter().flat_map(|rank| rank.states_ns.keys().map(String::as_str));
+        let states: BTreeSet<&str> = states.collect();
+        let mut head = vec!["rank"];
+        head.extend(&states);
+        head.extend(["tasks", "rounds", "bytes sent", "received"]);
+        let mut table = Table::new(&head);
+        for (number, rank) in self.ranks.iter().enumerate().take(LINES) {
+            let sum: f64 = rank.states_ns.values().map(|&time| time as f64).sum();
+            let share = |state: &&str| {
+                let part = rank.states_ns.get(*state).copied().unwrap_or_default();
+                percent(part as f64 / sum.max(1.0))
+            };
+            let mut row = vec![number.to_string()];
+            row.extend(states.iter().map(share));
+            let counts = [rank.tasks, rank.rounds, rank.bytes_sent, rank.bytes_received];
+            row.extend(counts.iter().map(u64::to_string));
+            table.add(row);
+        }
+        table.write(f)?;
+        more(f, self.ranks.len(), "rank")
+    }
+
+    fn tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: f64 = self.tasks.values().map(|tasks| tasks.slices.total_ns as f64).sum();
+        let mut table =
+            Table::new(&["task type", "tasks", "slices", "total", "share", "median", "p99"]);
+        let mut types: Vec<_> = self.tasks.iter().collect();
+        types.sort_by_key(|(_, tasks)| std::cmp::Reverse(tasks.slices.total_ns));
+        for (label, tasks) in types {
+            let Distribution { count, total_ns, median_ns, p99_ns } = tasks.slices;
+            table.add(vec![
+                label.clone(),
+                tasks.tasks.to_string(),
+                count.to_string(),
+                time(total_ns),
+                percent(total_ns as f64 / all.max(1.0)),
+                time(median_ns),
+                time(p99_ns),
+            ]);
+        }
+        table.write(f)
+    }
+
+    fn syncs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(&["cost of syncs", "rounds", "total", "median", "p99"]);
+        for (mode, costs) in &self.syncs {
+            let Distribution { count, total_ns, median_ns, p99_ns } = *costs;
+            let times = [total_ns, median_ns, p99_ns].map(time);
+            table.add([mode.clone(), count.to_string()].into_iter().chain(times).collect());
+        }
+        table.write(f)
+    }
+
+    fn messages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let messages = &self.messages;
+        let Distribution { count, median_ns, p99_ns, .. } = messages.latency;
+        if count == 0 {
+            return writeln!(f, "\nno messages between ranks");
+        }
+        let kind = |(kind, count): (&String, &u64)| format!("{kind} {count}");
+        let kinds: Vec<String> = messages.kinds.iter().map(kind).collect();
+        let kinds =
+            if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+        let (count, bytes) = (counted(count, "message"), counted(messages.bytes, "byte"));
+        let (median, p99) = (time(median_ns), time(p99_ns));
+        writeln!(f, "\n{count}{kinds}, {bytes}; latency: median {median}, p99 {p99}")?;
+        let mut table = Table::new(&["from", "to", "messages", "bytes"]);
+        for pair in messages.pairs.iter().take(LINES) {
+            let numbers = [pair.messages, pair.bytes].map(|number| number.to_string());
+            let ranks = [pair.from, pair.to].map(|rank| rank.to_string());
+            table.add(ranks.into_iter().chain(numbers).collect());
+        }
+        table.write(f)?;
+        more(f, messages.pairs.len(), "pair")
+    }
+}
+
+/// Says how many lines a table lacks.
+fn more(f: &mut fmt::Formatter<'_>, length: usize, what: &str) -> fmt::Result {
+    match length.checked_sub(LINES) {
+        None | Some(0) => Ok(()),
+        Some(left) => writeln!(f, "{} more", counted(left as u64, what)),
+    }
+}
+
+/// Columns of text: the first is aligned to the left, the others to the right.
+struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(head: &[&str]) -> Self {
+        Self { rows: vec![head.iter().map(|&word| word.to_owned()).collect()] }
+    }
+
+    fn add(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    /// Writes the table below a blank line; nothing if it has a head alone.
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rows.len() == 1 {
+            return Ok(());
+        }
+        writeln!(f)?;
+        let columns = self.rows[0].len();
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        for row in &self.rows {
+            write!(f, "{:<1$}", row[0], widths[0])?;
+            for (cell, width) in row.iter().zip(&widths).skip(1) {
+                write!(f, "  {cell:>width$}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Formats a duration with the unit that leaves one to four digits before the point.
+fn time(ns: u64) -> String {
+    match ns {
+        0..10_000 => format!("{ns} ns"),
+        10_000..10_000_000 => format!("{:.1} us", ns as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}

@@ -1,0 +1,197 @@
+//! Totals over the records of a trace.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::distribution::{Distribution, Durations};
+use super::{Efficiency, MessageSummary, PairSummary, RankSummary, Summary, TaskSummary};
+use crate::State;
+use crate::paraver::{EventKind, Reader, Record};
+
+const RUNNING: u32 = State::Running.number();
+const NOT_CREATED: u32 = State::NotCreated.number();
+const TASK_ID: u32 = EventKind::TaskId.number();
+const TASK_TYPE: u32 = EventKind::TaskType.number();
+const TASK_STARTED: u32 = EventKind::TaskStarted.number();
+const SYNC_ENDED: u32 = EventKind::SyncEnded.number();
+const SYNC_COST: u32 = EventKind::SyncOwnWorkDone.number();
+const SYNC_MODE: u32 = EventKind::SyncEndedMode.number();
+const MESSAGE_KIND: u32 = EventKind::MessageKind.number();
+
+/// Totals as they grow.
+pub(super) struct Totals {
+    /// Rank of each row.
+    ranks_of_rows: Vec<u32>,
+    ranks: Vec<Rank>,
+    /// Running time of each worker: by cpu, or by row where the trace has no cpus.
+    running_ns: HashMap<u64, u64>,
+    /// Task type that each row shows, and since when; 0 outside tasks.
+    shown: Vec<(i64, u64)>,
+    tasks: BTreeMap<i64, Tasks>,
+    syncs: BTreeMap<i64, Durations>,
+    kinds: BTreeMap<i64, u64>,
+    latency: Durations,
+    pairs: BTreeMap<(u32, u32), (u64, u64)>,
+}
+
+#[derive(Clone, Default)]
+struct Rank {
+    states_ns: BTreeMap<u32, u64>,
+    tasks: u64,
+    rounds: u64,
+}
+
+#[derive(Default)]
+struct Tasks {
+    started: u64,
+    slices: Durations,
+}
+
+impl Totals {
+    pub(super) fn new(reader: &Reader) -> Self {
+        let ranks_of_rows = reader.ranks_of_rows().to_vec();
+        Self {
+            ranks: vec![Rank::default(); reader.ranks() as usize],
+            running_ns: HashMap::new(),
+            shown: vec![(0, 0); ranks_of_rows.len()],
+            ranks_of_rows,
+            tasks: BTreeMap::new(),
+            syncs: BTreeMap::new(),
+            kinds: BTreeMap::new(),
+            latency: Durations::default(),
+            pairs: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn record(&mut self, record: Record<'_>) {
+        match record {
+            Record::State { row, cpu, begin_ns, end_ns, state } => {
+                self.state(row, cpu, end_ns.saturating_sub(begin_ns), state);
+            }
+            Record::Event { row, time_ns, values, .. } => self.event(row, time_ns, values),
+            Record::Communication { sender, receiver, send_ns, receive_ns, bytes, .. } => {
+                self.latency.add(receive_ns.saturating_sub(send_ns));
+                let pair = (self.ranks_of_rows[sender], self.ranks_of_rows[receiver]);
+                let (messages, sum) = self.pairs.entry(pair).or_default();
+                *messages += 1;
+                grow(sum, bytes);
+            }
+        }
+    }
+
+    fn state(&mut self, row: usize, cpu: u32, duration_ns: u64, state: u32) {
+        if state == NOT_CREATED {
+            return;
+        }
+        let rank = &mut self.ranks[self.ranks_of_rows[row] as usize];
+        grow(rank.states_ns.entry(state).or_default(), duration_ns);
+        let worker = if cpu == 0 { u64::from(u32::MAX) + row as u64 } else { cpu.into() };
+        let running = if state == RUNNING { duration_ns } else { 0 };
+        grow(self.running_ns.entry(worker).or_default(), running);
+    }
+
+    fn event(&mut self, row: usize, time_ns: u64, values: &[(u32, i64)]) {
+        let value = |kind| values.iter().find(|(of, _)| *of == kind).map(|(_, value)| *value);
+        let rank = &mut self.ranks[self.ranks_of_rows[row] as usize];
+        if let Some(label) = value(TASK_STARTED) {
+            rank.tasks += 1;
+            self.tasks.entry(label).or_default().started += 1;
+        }
+        if value(SYNC_ENDED).is_some() {
+            rank.rounds += 1;
+            let cost = value(SYNC_COST).unwrap_or_default().unsigned_abs();
+            self.syncs.entry(value(SYNC_MODE).unwrap_or_default()).or_default().add(cost);
+        }
+        if let Some(kind) = value(MESSAGE_KIND) {
+            *self.kinds.entry(kind).or_default() += 1;
+        }
+        if value(TASK_ID).is_some() || value(TASK_TYPE).is_some() {
+            let label = value(TASK_TYPE).unwrap_or(self.shown[row].0);
+            self.show(row, label, time_ns);
+        }
+    }
+
+    /// Ends the slice that a row shows, and begins the next.
+    fn show(&mut self, row: usize, label: i64, time_ns: u64) {
+        let (before, since_ns) = std::mem::replace(&mut self.shown[row], (label, time_ns));
+        if before != 0 {
+            self.tasks.entry(before).or_default().slices.add(time_ns.saturating_sub(since_ns));
+        }
+    }
+
+    pub(super) fn finish(mut self, reader: &Reader, lost: Vec<String>) -> Summary {
+        let duration_ns = reader.duration_ns();
+        (0..self.shown.len()).for_each(|row| self.show(row, 0, duration_ns));
+        let task = |(label, tasks): (&i64, &Tasks)| {
+            let slices = tasks.slices.distribution();
+            let name = reader.value_label(TASK_TYPE, *label).into_owned();
+            (name, TaskSummary { tasks: tasks.started, slices })
+        };
+        let sync = |(mode, costs): (&i64, &Durations)| {
+            (reader.value_label(SYNC_MODE, *mode).into_owned(), costs.distribution())
+        };
+        Summary {
+            duration_ns,
+            workers: self.running_ns.len() as u64,
+            efficiency: self.efficiency(duration_ns),
+            ranks: self.ranks(reader),
+            tasks: self.tasks.iter().map(task).collect(),
+            syncs: self.syncs.iter().map(sync).collect(),
+            messages: self.messages(reader),
+            lost,
+        }
+    }
+
+    fn efficiency(&self, duration_ns: u64) -> Efficiency {
+        let most = self.running_ns.values().copied().max().unwrap_or_default() as f64;
+        let sum: f64 = self.running_ns.values().map(|&running| running as f64).sum();
+        let average = sum / self.running_ns.len().max(1) as f64;
+        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        Efficiency {
+            parallel: share(average, duration_ns as f64),
+            load_balance: share(average, most),
+            communication: share(most, duration_ns as f64),
+        }
+    }
+
+    fn ranks(&self, reader: &Reader) -> Vec<RankSummary> {
+        let with_label =
+            |(state, time): (&u32, &u64)| (reader.state_label(*state).into_owned(), *time);
+        let summary = |rank: &Rank| RankSummary {
+            states_ns: rank.states_ns.iter().map(with_label).collect(),
+            tasks: rank.tasks,
+            rounds: rank.rounds,
+            ..RankSummary::default()
+        };
+        let mut ranks: Vec<RankSummary> = self.ranks.iter().map(summary).collect();
+        for (&(from, to), &(_, bytes)) in &self.pairs {
+            grow(&mut ranks[from as usize].bytes_sent, bytes);
+            grow(&mut ranks[to as usize].bytes_received, bytes);
+        }
+        ranks
+    }
+
+    fn messages(&self, reader: &Reader) -> MessageSummary {
+        let pair = |(&(from, to), &(messages, bytes)): (&(u32, u32), &(u64, u64))| PairSummary {
+            from,
+            to,
+            messages,
+            bytes,
+        };
+        let kind = |(kind, count): (&i64, &u64)| {
+            (reader.value_label(MESSAGE_KIND, *kind).into_owned(), *count)
+        };
+        let pairs: Vec<PairSummary> = self.pairs.iter().map(pair).collect();
+        let latency: Distribution = self.latency.distribution();
+        MessageSummary {
+            kinds: self.kinds.iter().map(kind).collect(),
+            bytes: pairs.iter().fold(0, |sum: u64, pair| sum.saturating_add(pair.bytes)),
+            latency,
+            pairs,
+        }
+    }
+}
+
+/// Adds to a sum of numbers of a trace, which may be anything.
+fn grow(sum: &mut u64, by: u64) {
+    *sum = sum.saturating_add(by);
+}

@@ -1,0 +1,7 @@
+//! Summaries and pictures of traces: one behaviour per file.
+
+mod any_input_is_an_error_at_most;
+mod pictures_show_what_is_there;
+mod summary_of_a_run;
+#[path = "../paraver/support/mod.rs"]
+mod support;
