@@ -20,7 +20,7 @@ pub(super) struct Options {
 enum Command {
     /// Report everything that Paraver would refuse, drop or misread
     Check {
-        /// Trace, possibly compressed by gzip; its .pcf and .row are checked too
+        /// Trace, possibly compressed by gzip, with its .pcf and .row; or a view for Paraver, FILE.cfg
         #[arg(value_name = "FILE.prv")]
         file: PathBuf,
     },
@@ -43,7 +43,9 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
 
 /// Prints one line per finding, and a summary.
 fn check(path: &Path) -> Result<(), Error> {
-    let report = paraver::check(path).map_err(Error::ReadTrace)?;
+    let is_view = path.extension().is_some_and(|extension| extension == "cfg");
+    let report = if is_view { paraver::check_view(path) } else { paraver::check(path) };
+    let report = report.map_err(Error::ReadTrace)?;
     let mut findings = report.findings().iter();
     if let Some(finding) = findings.find(|finding| finding.rule == Rule::NotParaver) {
         return Err(Error::NoTrace { path: path.to_owned(), reason: finding.text.clone() });

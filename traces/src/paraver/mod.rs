@@ -10,7 +10,7 @@ mod check;
 mod event_kind;
 mod write;
 
-pub use check::{Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check};
+pub use check::{Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_view};
 pub use event_kind::EventKind;
 pub use write::{TraceFiles, TraceInfo};
 

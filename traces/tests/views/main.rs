@@ -5,3 +5,4 @@ mod pictures_show_what_is_there;
 mod summary_of_a_run;
 #[path = "../paraver/support/mod.rs"]
 mod support;
+mod views_of_paraver;

@@ -18,6 +18,7 @@ mod rows;
 mod rule;
 mod states;
 mod usage;
+mod view_file;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ pub use reader::Reader;
 pub use record::Record;
 pub use report::{Finding, Report, TraceCounts};
 pub use rule::{Rule, Severity};
+pub use view_file::check_view;
 
 use crate::error::Result;
 use body::Visitor;

@@ -168,6 +168,8 @@ impl fmt::Display for Report {
         }
         let errors = counted(self.errors(), "error");
         let warnings = counted(self.warnings(), "warning");
-        write!(f, "{errors}, {warnings}; {}", self.counts)
+        write!(f, "{errors}, {warnings}")?;
+        // A view has no records to count.
+        if self.counts == TraceCounts::default() { Ok(()) } else { write!(f, "; {}", self.counts) }
     }
 }

@@ -168,4 +168,12 @@ rules! {
     Warning RowSize,
     /// A blank line among names: it counts as one and shifts the rest.
     Error BlankRowName,
+
+    /// A `.cfg` file without its first line, with a miscounted number of windows, or a filter that
+    /// is none.
+    Error ViewForm,
+    /// A function, level or statistic of a view that Paraver does not know.
+    Error UnknownWord,
+    /// A view of an event type that our traces do not have.
+    Warning UnknownType,
 }
