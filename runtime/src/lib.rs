@@ -54,6 +54,9 @@ mod replay;
 mod runtime;
 mod scheduler;
 mod scope;
+// For the layers above, not for programs.
+#[doc(hidden)]
+pub mod service;
 #[cfg(all(test, talpf_shuttle))]
 mod shuttle_tests;
 mod task;

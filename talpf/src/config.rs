@@ -9,9 +9,9 @@ use crate::error::Error;
 /// The frequency with which the polling task polls the completion queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PollingFrequency {
-    /// Continuous while a worker has nothing else to do. After a time without success
-    /// ([`PollingFrequency::PATIENCE`]) the task sleeps until a completion arrives, or, with ranks
-    /// in other processes, polls ten thousand times a second at most.
+    /// Continuous while a worker has nothing else to do. After 0.1 ms without success the task
+    /// sleeps until a completion arrives, or, with ranks in other processes, after 1 ms, polls five
+    /// thousand times a second.
     #[default]
     Adaptive,
     /// Pauses of this length between polls.
@@ -19,16 +19,6 @@ pub enum PollingFrequency {
 }
 
 impl PollingFrequency {
-    /// The time for which an adaptive polling task polls without success before it sleeps: about as
-    /// long as it takes to wake a thread that sleeps.
-    pub const PATIENCE: Duration = Duration::from_micros(100);
-    /// The same time with ranks in other processes: several pauses of the task, as nothing wakes it
-    /// then, and a rank that pauses keeps the others waiting.
-    pub const PATIENCE_WITH_WIRE: Duration = Duration::from_millis(1);
-    /// The same time while the processes of this machine have more workers than it has cores. The
-    /// task yields its core after each poll then.
-    pub const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(300);
-
     /// The environment variable that sets the polling frequency.
     pub const VARIABLE: &'static str = "TALPF_POLLING_FREQUENCY";
 

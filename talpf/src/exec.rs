@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::numbers::Rank;
-use crate::polling::Poller;
+use crate::polling;
 use crate::world::World;
 
 /// Runs `main` on every rank, all in this process and on one pool of workers, and returns what
@@ -122,7 +122,7 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     for receiver in world.ranks() {
-        let poll = Poller::new(receiver, &world.config).poll();
+        let poll = polling::poll(receiver, &world.config);
         drop(receiver.sender.group.spawn_service("poll", poll).map_err(Error::from)?);
     }
     let stopping = Stopping(&world);

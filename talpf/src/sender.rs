@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use talpf_runtime::Group;
+use talpf_runtime::service;
 
 use crate::config::Config;
 use crate::error::Error;
@@ -16,7 +17,7 @@ use crate::failure::{Failure, RunFailure};
 use crate::numbers::Rank;
 use crate::open_rounds::OpenRounds;
 use crate::operation::{Batches, Issued, Pending, RetryQueue};
-use crate::peer::{Engine, LocalPeer, Peers, poll_at_most};
+use crate::peer::{Engine, LocalPeer, Peers};
 use crate::round::{RoundOf, RoundOwner};
 use crate::slot::SlotTable;
 use crate::tracer::Tracer;
@@ -161,7 +162,8 @@ impl RoundState {
     /// Polls while the worker has nothing else to do, until `ready` returns a result.
     #[inline]
     pub(crate) fn poll_while_spare<R>(&self, ready: impl Fn() -> Option<R>) -> Option<R> {
-        poll_at_most(self.engine()?, self.sender.own.spare_polls(), ready)
+        let engine = self.engine()?;
+        service::poll_while_spare(self.sender.own.spare_polls(), || engine.poll(), ready)
     }
 }
 

@@ -3,11 +3,11 @@
 use std::hint::black_box;
 
 use clap::Args;
-use talpf::PollingFrequency;
 use talpf_apps::caches::Caches;
 use talpf_apps::jacobi::{self, kernel};
 use talpf_apps::{Error, gauss_seidel, matmul, memory, nbody};
 use talpf_runtime::cores;
+use talpf_runtime::service;
 use talpf_traces::counted;
 use tampi_shim::{Costs, Protocols};
 
@@ -80,11 +80,8 @@ fn blocks() -> String {
 
 /// Returns how long an adaptive polling task polls without success before it pauses.
 fn patience() -> String {
-    let [one, wire, oversubscribed] = [
-        PollingFrequency::PATIENCE,
-        PollingFrequency::PATIENCE_WITH_WIRE,
-        PollingFrequency::PATIENCE_OVERSUBSCRIBED,
-    ];
+    let [one, wire, oversubscribed] =
+        [service::PATIENCE, service::PATIENCE_BEFORE_NAPS, service::PATIENCE_OVERSUBSCRIBED];
     format!(
         "{one:?} in one process, {wire:?} between processes, {oversubscribed:?} if these have more \
          workers than the machine has cores"

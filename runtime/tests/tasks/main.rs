@@ -53,6 +53,7 @@ mod replayed_reductions;
 mod room;
 mod scopes;
 mod serial_order;
+mod services;
 mod shutdown;
 mod shutdown_spawns;
 mod size_limits;

@@ -61,8 +61,8 @@ mod loom_tests {
     use loom::thread;
 
     use super::*;
-    use crate::polling::Sleeper;
     use talpf_primitives::Mutex;
+    use talpf_runtime::service::Sleeper;
 
     /// A batch, the number of puts in it, and the polling task that would post them.
     struct Model {
@@ -106,7 +106,7 @@ mod loom_tests {
                 thread::spawn(move || (0..2).for_each(|_| model.add()))
             };
             model.post(&mut model.batch.lock());
-            model.sleeper.fall_asleep();
+            model.sleeper.announce();
             let sleeps = model.occupancy.filled_at_last() == 0;
             adder.join().unwrap();
             assert!(!sleeps || *model.batch.lock() == 0, "a put is never posted");

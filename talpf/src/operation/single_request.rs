@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather, SendFlags, SendWorkRequest};
+use talpf_runtime::service::poll_while_spare;
 
 use super::chain::posted;
 use super::future::awaited;
@@ -20,7 +21,6 @@ use super::registration::Registered;
 use super::{Operation, Route, Transfer, Verb};
 use crate::endpoint::silent;
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::peer::poll_at_most;
 use crate::sender::RoundState;
 use crate::window::{Landing, Outcome, Parked, Post};
 
@@ -112,7 +112,7 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
                     let polls = (early.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
                     let opens = || (peers.opened(request.target) != opened).then_some(());
                     if let Some(engine) = round.engine() {
-                        poll_at_most(engine, polls, opens);
+                        poll_while_spare(polls, || engine.poll(), opens);
                     }
                     peers.land(request, claim, false, early)
                 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use crossbeam_utils::CachePadded;
+use talpf_runtime::service::{SPARE_POLLS_BESIDE_TASKS, Sleeper};
 
 use crate::endpoint::Endpoint;
 use crate::numbers::{LaneNumber, Rank, Round};
-use crate::polling::Sleeper;
 use crate::sync::{Doorbell, WaitFlag};
 use crate::window::WindowTable;
 
@@ -63,6 +63,13 @@ impl LocalPeer {
             has_wire,
             engine: ArcSwapOption::empty(),
         }
+    }
+
+    /// Returns the largest number of polls of a task that waits.
+    #[inline]
+    pub(crate) fn spare_polls(&self) -> u32 {
+        // A poll of a wire takes about as long as all polls of memory.
+        if self.has_wire { 1 } else { SPARE_POLLS_BESIDE_TASKS }
     }
 
     /// Sets the engine of the rank, until [`LocalPeer::clear_engine`].

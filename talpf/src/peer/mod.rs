@@ -11,7 +11,6 @@
 
 mod local;
 mod notify;
-mod spin;
 
 use std::sync::Arc;
 
@@ -21,7 +20,6 @@ use crate::processes::{RemotePeer, WindowRequest};
 use crate::window::{Claim, Freed, Landing, Outcome, Rest, Together};
 
 pub(crate) use self::local::{Engine, LocalPeer};
-pub(crate) use self::spin::poll_at_most;
 
 /// A rank of the run. On cache lines of its own, as threads of all ranks read it.
 #[repr(align(128))]

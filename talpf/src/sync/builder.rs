@@ -192,7 +192,11 @@ pub(super) fn begin(
     }
     let (round, stage) = (Arc::clone(round), Stage::Posting);
     receiver.begin(ActiveSync { round, mode, stage, expected: 0, event, buffer_guards });
-    receiver.own().wake_poller();
+    let own = receiver.own();
+    // Checked first, as this costs no fence.
+    if own.poller.is_asleep() {
+        own.wake_poller();
+    }
     Ok(())
 }
 

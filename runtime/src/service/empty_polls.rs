@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use talpf_primitives::{AtomicU32, AtomicU64, Ordering};
 
-/// Empty polls between readings of the clock.
-const POLLS_PER_READING: u32 = 16;
+use super::timing::POLLS_PER_READING;
 
 /// A sequence of empty polls.
+#[derive(Debug)]
 pub(super) struct EmptyPolls {
     count: AtomicU32,
     /// Time of the first reading of the sequence.

@@ -1,0 +1,149 @@
+//! Services: tasks that poll for what happens outside all tasks.
+//!
+//! A [`Service`] says how to poll once, what it waits for and what to sleep on; [`serve`] is the
+//! body of its task. Idle workers poll in place of the task; while none is idle, the task polls now
+//! and then. A service that finds nothing polls on for a time, its patience (`timing.rs`), because
+//! what it waits for often comes sooner than a thread wakes up. After that it
+//!
+//! - sleeps, if whatever it waits for is announced, by its event or by a call of [`Sleeper::wake`];
+//! - naps otherwise, for longer and longer, with a poll after each nap.
+//!
+//! Where cores are oversubscribed it yields its core after every empty poll. The README beside this
+//! file says why nothing is slept through.
+//!
+//! Several threads may poll for one service at the same time: the task, when it is woken late, and
+//! an idle worker. Only the task sleeps.
+
+mod backoff;
+mod empty_polls;
+mod sleeper;
+mod spin;
+mod timing;
+
+pub use self::backoff::{Backoff, Demand, Pace, Polled};
+pub use self::sleeper::Sleeper;
+pub use self::spin::poll_while_spare;
+pub use self::timing::{
+    PATIENCE, PATIENCE_BEFORE_NAPS, PATIENCE_OVERSUBSCRIBED, SPARE_POLLS_BESIDE_TASKS,
+};
+
+use std::future::{Future, pending, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use talpf_primitives::yield_now;
+
+use self::backoff::Step;
+use self::timing::LONGEST_WAIT;
+use crate::group::Group;
+use crate::record::{note_outside, note_wait};
+
+/// Something that is polled for, on behalf of tasks that wait.
+pub trait Service: Send + Sync + 'static {
+    /// Name of the event that the service sleeps on, for reports of hangs.
+    const EVENT: &'static str;
+    /// `true` if other processes may wake tasks that wait for the service, which then does not count
+    /// as hanging while it polls.
+    const SERVES_OTHERS: bool = false;
+
+    /// Polls once. Returns `None` if the service has ended.
+    fn poll(&self) -> Option<Polled>;
+
+    /// Returns the state of the task's sleep, by which others wake it.
+    fn sleeper(&self) -> &Sleeper;
+
+    /// Returns `true` if other threads or processes need the core between two polls.
+    fn is_oversubscribed(&self) -> bool {
+        false
+    }
+
+    /// Sends what later polls would send. Called before a nap.
+    fn flush(&self) {}
+
+    /// Arms the event, sends what later polls would send, and then polls for the last time. Returns
+    /// `true` if the task may sleep. Called after the sleep was announced.
+    fn prepare_sleep(&self) -> bool;
+
+    /// Returns a future that completes with the event, as long as that is armed. Without an event,
+    /// only [`Sleeper::wake`] ends a sleep.
+    fn event(&self) -> impl Future<Output = ()> + Send {
+        pending()
+    }
+}
+
+/// A service with the state of its back-off, for the task and the workers that poll.
+struct Served<S> {
+    service: S,
+    group: Group,
+    backoff: Backoff,
+}
+
+/// Runs a service until it ends. To be spawned by [`Group::spawn_service`].
+pub async fn serve<S: Service>(group: Group, service: S, pace: Pace) {
+    let served = Arc::new(Served { service, group, backoff: Backoff::new(pace) });
+    let Served { service, group, backoff } = &*served;
+    loop {
+        let polling = Arc::clone(&served);
+        let step = group.idle_until(LONGEST_WAIT, move || polling.poll());
+        match noted::<S, _>(step).await {
+            Step::Pause(period) => noted::<S, _>(group.wait_for(period)).await,
+            Step::Nap(period) => {
+                service.flush();
+                noted::<S, _>(group.wait_for(period)).await;
+            }
+            Step::Sleep => {
+                backoff.reset();
+                sleep(service).await;
+            }
+            Step::End => return,
+        }
+    }
+}
+
+impl<S: Service> Served<S> {
+    /// Polls once. Returns the next step of the task; `None` to poll again as soon as a worker is
+    /// idle.
+    fn poll(&self) -> Option<Step> {
+        let Some(polled) = self.service.poll() else {
+            return Some(Step::End);
+        };
+        let yields = self.service.is_oversubscribed();
+        let step = self.backoff.next(polled, yields, || self.group.clock().now_ns());
+        if yields && step.is_none() && !polled.found {
+            yield_now();
+        }
+        step
+    }
+}
+
+/// Waits as `wait` does. Notes that the service may be woken from outside this process, if so.
+async fn noted<S: Service, R>(wait: impl Future<Output = R>) -> R {
+    let mut wait = pin!(wait);
+    poll_fn(|cx| {
+        let polled = wait.as_mut().poll(cx);
+        if S::SERVES_OTHERS {
+            note_outside();
+        }
+        polled
+    })
+    .await
+}
+
+/// Sleeps until the event or a wake, unless the last poll before finds something.
+pub async fn sleep<S: Service>(service: &S) {
+    let sleeper = service.sleeper();
+    sleeper.announce();
+    if service.prepare_sleep() {
+        let mut event = pin!(service.event());
+        poll_fn(|cx| {
+            if !sleeper.register(cx.waker()) || event.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            note_wait(S::EVENT);
+            Poll::Pending
+        })
+        .await;
+    }
+    sleeper.end();
+}
