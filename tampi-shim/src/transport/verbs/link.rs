@@ -11,7 +11,7 @@ use super::ring::StatusLine;
 use super::ring_buffer::RingBuffer;
 use super::ring_writer::RingWriter;
 use super::sender::Sender;
-use super::sleeper::{BatchingLinks, must_ring_doorbell};
+use super::sleep::{BatchingLinks, must_ring_doorbell};
 use super::transfers::Transfers;
 use crate::error::Error;
 use crate::rank::WorldRank;

@@ -19,7 +19,7 @@ mod ring_writer;
 mod rtr_table;
 mod send_request;
 mod sender;
-mod sleeper;
+mod sleep;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -36,6 +36,7 @@ use std::task::Waker;
 
 use talpf_primitives::MutexGuard;
 use talpf_runtime::Group;
+use talpf_runtime::service::{Pace, serve};
 
 use self::cell::INLINE;
 use self::deferred::DeferredActions;
@@ -89,7 +90,9 @@ impl VerbsWorld {
         let ranks: Vec<_> = (0..count).map(of_rank).collect();
         let started = VerbsWorld { ranks };
         for verbs in &started.ranks {
-            drop(verbs.state().group.spawn_service("poll", Poller::new(verbs).poll())?);
+            let group = &verbs.state().group;
+            let polling = serve(group.clone(), Poller(Arc::clone(verbs)), Pace::Adaptive);
+            drop(group.spawn_service("poll", polling)?);
         }
         Ok(started)
     }

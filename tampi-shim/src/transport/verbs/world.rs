@@ -9,6 +9,7 @@ use ibverbs_sim::{
 };
 use talpf_primitives::Mutex;
 use talpf_runtime::Group;
+use talpf_runtime::service::Sleeper;
 
 use super::cell::CELL;
 use super::deferred::DeferredActions;
@@ -18,7 +19,7 @@ use super::link::{Link, LinkEnd};
 use super::ring::{Ring, StatusLine};
 use super::ring_buffer::CELLS;
 use super::ring_writer::{CHUNK, SEND_COMPLETIONS, SENDS};
-use super::sleeper::{BatchingLinks, Sleeper};
+use super::sleep::BatchingLinks;
 use crate::config::Config;
 use crate::error::Error;
 use crate::protocols::Protocols;

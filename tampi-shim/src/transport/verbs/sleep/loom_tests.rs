@@ -1,19 +1,9 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize as Counter;
-use std::task::Wake;
 
 use loom::thread;
+use talpf_runtime::service::Sleeper;
 
 use super::*;
-
-#[derive(Default)]
-struct Count(Counter);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
 
 #[test]
 fn a_batch_is_seen_by_the_sleeper_or_written_at_once() {
@@ -22,7 +12,7 @@ fn a_batch_is_seen_by_the_sleeper_or_written_at_once() {
         let sleeper = {
             let rank = Arc::clone(&rank);
             thread::spawn(move || {
-                rank.0.prepare_sleep();
+                rank.0.announce();
                 rank.1.any()
             })
         };
@@ -30,29 +20,6 @@ fn a_batch_is_seen_by_the_sleeper_or_written_at_once() {
         let writes = rank.0.is_asleep();
         let sees = sleeper.join().unwrap();
         assert!(writes || sees);
-    });
-}
-
-#[test]
-fn a_sleeper_that_is_woken_does_not_wait_on() {
-    loom::model(|| {
-        let (sleeper, over) = (Sleeper::default(), AtomicBool::new(false));
-        let rank = Arc::new((sleeper, over));
-        let waker = {
-            let rank = Arc::clone(&rank);
-            thread::spawn(move || {
-                rank.1.store(true, Ordering::SeqCst);
-                rank.0.wake();
-            })
-        };
-        let count = Arc::new(Count::default());
-        rank.0.prepare_sleep();
-        let sees = rank.1.load(Ordering::SeqCst);
-        let waits = !sees && rank.0.register(&Waker::from(Arc::clone(&count)));
-        waker.join().unwrap();
-        assert!(!waits || count.0.load(Ordering::SeqCst) == 1);
-        rank.0.end_sleep();
-        assert!(!rank.0.is_asleep());
     });
 }
 
