@@ -1,7 +1,9 @@
-//! Polling period: the time that the poller waits between two passes.
+//! Polling period: the time between two polls, as programs and their users set it.
 
 use std::fmt;
 use std::time::Duration;
+
+use talpf_runtime::service::Pace;
 
 use crate::error::Error;
 
@@ -55,6 +57,14 @@ impl PollingPeriod {
             _ => Err(refuse(text)),
         }
     }
+
+    /// Returns the pace of the polling task.
+    pub(super) fn pace(self) -> Pace {
+        match self {
+            PollingPeriod::Adaptive => Pace::Adaptive,
+            PollingPeriod::Within { least, most } => Pace::Naps { least, most },
+        }
+    }
 }
 
 fn microseconds(text: &str) -> Option<Duration> {
@@ -78,85 +88,6 @@ impl fmt::Display for PollingPeriod {
             PollingPeriod::Within { least, most } if least == most => write!(f, "{least:?}"),
             PollingPeriod::Within { least, most } => write!(f, "{least:?} to {most:?}"),
         }
-    }
-}
-
-/// Period that grows while nothing completes.
-#[derive(Debug)]
-pub(super) struct SlowStart {
-    least: Duration,
-    most: Duration,
-    current: Duration,
-}
-
-impl SlowStart {
-    pub(super) fn new(least: Duration, most: Duration) -> Self {
-        SlowStart { least, most, current: least }
-    }
-
-    /// Returns the time to wait after a pass that ended `completed` operations.
-    pub(super) fn after(&mut self, completed: usize) -> Duration {
-        /// First period after a minimum of 0.
-        const STEP: Duration = Duration::from_micros(1);
-        if completed > 0 {
-            self.current = self.least;
-            return self.current;
-        }
-        let period = self.current;
-        self.current = (self.current * 2).max(STEP).min(self.most);
-        period
-    }
-}
-
-/// Time without polling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pause {
-    For(Duration),
-    /// Until an operation is started.
-    UntilStarted,
-}
-
-/// Decides when to poll again.
-#[derive(Debug)]
-pub(super) struct Pace {
-    /// Polls in vain before the period grows. `None` if the program has set a period.
-    patience: Option<u32>,
-    in_vain: u32,
-    slow: SlowStart,
-}
-
-impl Pace {
-    /// Creates the pace for a period. `oversubscribed` if there are more workers than cores on this
-    /// machine.
-    pub(super) fn new(period: PollingPeriod, oversubscribed: bool) -> Self {
-        /// About half a millisecond of an idle worker.
-        const PATIENCE: u32 = 200;
-        const PATIENCE_OVERSUBSCRIBED: u32 = 20;
-        const LEAST: Duration = Duration::from_micros(10);
-        const MOST: Duration = Duration::from_micros(200);
-        let patience = if oversubscribed { PATIENCE_OVERSUBSCRIBED } else { PATIENCE };
-        let (patience, least, most) = match period {
-            PollingPeriod::Adaptive => (Some(patience), LEAST, MOST),
-            PollingPeriod::Within { least, most } => (None, least, most),
-        };
-        Pace { patience, in_vain: 0, slow: SlowStart::new(least, most) }
-    }
-
-    /// Returns the pause after a poll of one or several passes, or `None` to poll again as soon as
-    /// there is nothing else to do. `news` counts the operations that were started or have ended
-    /// since the last poll; `is_busy` if some are under way.
-    pub(super) fn next(&mut self, news: usize, is_busy: bool) -> Option<Pause> {
-        /// Divisor of the patience without operations under way: the next operation may start soon,
-        /// and a wake-up costs more than a few polls.
-        const WITHOUT_WORK: u32 = 10;
-        self.in_vain = if news > 0 { 0 } else { self.in_vain.saturating_add(1) };
-        let patience =
-            self.patience.map_or(0, |most| if is_busy { most } else { most / WITHOUT_WORK });
-        if self.in_vain < patience {
-            self.slow.after(1);
-            return None;
-        }
-        Some(if is_busy { Pause::For(self.slow.after(news)) } else { Pause::UntilStarted })
     }
 }
 
@@ -203,52 +134,5 @@ mod tests {
             let error = PollingPeriod::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("TAMPI_POLLING_PERIOD={text}: ")), "{error}");
         }
-    }
-
-    #[test]
-    fn the_period_doubles_up_to_its_maximum_and_falls_back() {
-        let us = Duration::from_micros;
-        let mut period = SlowStart::new(us(10), us(35));
-        let waits: Vec<_> = [0, 0, 0, 0, 3, 0, 0].map(|done| period.after(done)).into();
-        assert_eq!(waits, [10, 20, 35, 35, 10, 10, 20].map(us));
-        let mut from_zero = SlowStart::new(us(0), us(2));
-        let waits: Vec<_> = [0, 0, 0, 0].map(|done| from_zero.after(done)).into();
-        assert_eq!(waits, [0, 1, 2, 2].map(us));
-    }
-
-    #[test]
-    fn an_adaptive_pace_slows_down_after_many_passes_in_vain() {
-        let mut pace = Pace::new(PollingPeriod::Adaptive, true);
-        let soon = (0..100).take_while(|_| pace.next(0, true).is_none()).count();
-        assert_eq!(soon, 19);
-        let slow = std::iter::repeat_with(|| pace.next(0, true)).take(10).last();
-        assert_eq!(slow, Some(Some(Pause::For(Duration::from_micros(200)))));
-        assert_eq!(pace.next(1, true), None);
-    }
-
-    #[test]
-    fn a_started_operation_is_polled_at_once_after_any_number_of_polls_in_vain() {
-        let mut pace = Pace::new(PollingPeriod::Adaptive, false);
-        assert!((0..5_000).any(|_| pace.next(0, true).is_some()));
-        assert_eq!(pace.next(1, true), None);
-        // Waiting tasks start and end operations before the poller comes.
-        assert!((0..5_000).all(|_| pace.next(0, false) == pace.next(1, true)));
-    }
-
-    #[test]
-    fn a_pace_without_work_sleeps_after_a_while() {
-        for (oversubscribed, polls) in [(false, 19), (true, 1)] {
-            let mut pace = Pace::new(PollingPeriod::Adaptive, oversubscribed);
-            let soon = (0..1_000).take_while(|_| pace.next(0, false).is_none()).count();
-            assert_eq!(soon, polls);
-        }
-        assert_eq!(Pace::new(within(0, 0), false).next(0, false), Some(Pause::UntilStarted));
-    }
-
-    #[test]
-    fn a_given_period_is_kept_from_the_first_pass_on() {
-        let mut pace = Pace::new(within(7, 7), false);
-        assert_eq!(pace.next(0, true), Some(Pause::For(Duration::from_micros(7))));
-        assert_eq!(pace.next(5, true), Some(Pause::For(Duration::from_micros(7))));
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use talpf_runtime::service::serve;
 use talpf_runtime::{IdlePolicy, Mains, Runtime, check_blocking};
 
-use super::period::Pace;
 use super::poller::Poller;
 use super::transport::MpiTransport;
 use super::{Library, PollingPeriod};
@@ -83,15 +83,15 @@ where
 {
     let library = &transport.library;
     let settings = config.runtime.unwrap_or_else(|| default_runtime(library));
-    let oversubscribed = settings.workers * library.local_size() as usize > library.cores();
-    let pace = Pace::new(config.polling, oversubscribed);
+    let is_oversubscribed = settings.workers * library.local_size() as usize > library.cores();
     let runtime = Runtime::new(settings).map_err(Error::from)?;
     let rank = library.rank();
     let group = runtime.group(format!("rank {rank}"), rank);
     transport.receive_failures().map_err(Error::from)?;
     let stopping = Stopping(transport);
-    let poller = Poller::new(Arc::clone(transport), pace, oversubscribed);
-    drop(group.spawn_service("poll", poller.poll(group.clone())).map_err(Error::from)?);
+    let poller = Poller::new(transport, is_oversubscribed);
+    let polling = serve(group.clone(), poller, config.polling.pace());
+    drop(group.spawn_service("poll", polling).map_err(Error::from)?);
     let members = (0..library.size()).map(WorldRank).collect();
     let shared: Arc<dyn Transport> = Arc::clone(transport) as Arc<dyn Transport>;
     let world = Communicator::new(Arc::clone(&shared), group.clone(), WORLD, Rank(rank), members)?;
@@ -112,7 +112,7 @@ struct Stopping<'a>(&'a MpiTransport);
 
 impl Drop for Stopping<'_> {
     fn drop(&mut self) {
-        self.0.sleeper.stop();
+        self.0.stop_polling();
     }
 }
 

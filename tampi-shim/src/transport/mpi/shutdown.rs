@@ -12,14 +12,17 @@
 use std::thread;
 use std::time::Duration;
 
-use super::period::{Pace, Pause};
+use talpf_runtime::Clock;
+use talpf_runtime::service::{Backoff, Pace};
+
+use super::Refused;
 use super::transport::MpiTransport;
-use super::{PollingPeriod, Refused};
 use crate::error::Error;
 
 impl MpiTransport {
     /// Makes progress until `done` returns `true`.
-    fn poll_until(&self, pace: &mut Pace, mut done: impl FnMut(&Self) -> bool) {
+    fn poll_until(&self, mut done: impl FnMut(&Self) -> bool) {
+        let (backoff, clock) = (Backoff::new(Pace::Adaptive), Clock::start());
         loop {
             let ended = self.advance(|| false);
             self.poll_failure_broadcast();
@@ -27,9 +30,9 @@ impl MpiTransport {
                 return;
             }
             // Busy with what `done` waits for, if with nothing else.
-            match pace.next(ended, true) {
+            match backoff.nap_of_thread(ended > 0, || clock.now_ns()) {
                 None => thread::yield_now(),
-                Some(Pause::For(time)) if self.is_busy() => thread::sleep(time.max(LEAST)),
+                Some(nap) if self.is_busy() => thread::sleep(nap),
                 Some(_) => thread::sleep(WITHOUT_WORK),
             }
         }
@@ -40,8 +43,7 @@ impl MpiTransport {
     ///
     /// **Errors**: an error of MPI.
     pub(super) fn finish(&self) -> Result<(), Refused> {
-        let mut pace = Pace::new(PollingPeriod::Adaptive, true);
-        self.pass_barrier(&mut pace)?;
+        self.pass_barrier()?;
         if self.engine.failure().is_some() && self.blocking_calls.under_way() > 0 {
             // The call may wait for a rank that has failed before it took part.
             self.library.abort(1);
@@ -50,25 +52,21 @@ impl MpiTransport {
         // After a failure, every pass receives and drops messages.
         self.set_failure(Error::Abandoned);
         self.discard_all();
-        self.poll_until(&mut pace, |this| {
-            this.engine.is_empty() && this.failure_broadcast.is_over()
-        });
-        self.pass_barrier(&mut pace)?;
+        self.poll_until(|this| this.engine.is_empty() && this.failure_broadcast.is_over());
+        self.pass_barrier()?;
         // Receives that the last passes have started.
-        self.poll_until(&mut pace, |this| this.engine.is_empty());
+        self.poll_until(|this| this.engine.is_empty());
         self.contexts.free_all();
         self.library.end();
         Ok(())
     }
 
-    fn pass_barrier(&self, pace: &mut Pace) -> Result<(), Refused> {
+    fn pass_barrier(&self) -> Result<(), Refused> {
         let mut request = self.library.world().start_barrier()?;
-        self.poll_until(pace, |this| this.or_abort(request.test()).is_some());
+        self.poll_until(|this| this.or_abort(request.test()).is_some());
         Ok(())
     }
 }
 
-/// Shortest pause: a sleeping thread takes longer than this to wake.
-const LEAST: Duration = Duration::from_micros(1);
 /// Period of polling for the end of the run, without operations under way.
 const WITHOUT_WORK: Duration = Duration::from_millis(1);

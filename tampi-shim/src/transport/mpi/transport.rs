@@ -2,18 +2,18 @@
 #![allow(unsafe_code, reason = "hands the memory of operations to MPI")]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use talpf_primitives::Mutex;
+use talpf_runtime::service::Sleeper;
 
 use super::blocking_calls::BlockingCalls;
 use super::contexts::{Contexts, Slot};
 use super::engine::{Engine, Expected, Operation, OperationKind};
 use super::failure_broadcast::FailureBroadcast;
 use super::library::Shared;
-use super::poller::Sleeper;
 use super::probers::{Probers, selected};
 use super::{Library, Matched, RawCommunicator, RawRequest, Refused, Shape};
 use crate::buffer::Layout;
@@ -35,6 +35,8 @@ pub(crate) struct MpiTransport {
     pub(super) engine: Engine,
     pub(super) failure_broadcast: FailureBroadcast,
     pub(super) sleeper: Sleeper,
+    /// `true` once the polling task is to end.
+    stopped: AtomicBool,
     pub(super) contexts: Contexts,
     pub(super) probers: Probers,
     pub(super) blocking_calls: BlockingCalls,
@@ -64,6 +66,7 @@ impl MpiTransport {
             engine: Engine::new(),
             failure_broadcast: FailureBroadcast::default(),
             sleeper: Sleeper::default(),
+            stopped: AtomicBool::new(false),
             contexts,
             probers: Probers::default(),
             blocking_calls: BlockingCalls::default(),
@@ -80,6 +83,16 @@ impl MpiTransport {
             || self.blocking_calls.under_way() > 0
             // Other ranks may need progress here to reach the memory of this one.
             || self.open_windows.load(Ordering::SeqCst) > 0
+    }
+
+    /// Lets the polling task end.
+    pub(super) fn stop_polling(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.sleeper.wake();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
     }
 
     pub(super) fn number(&self) -> u64 {
