@@ -38,7 +38,8 @@ impl Sleeper {
 
     /// Announces the sleep of the task, which polls once more before it sleeps.
     pub fn announce(&self) {
-        self.asleep.store(true, Ordering::Relaxed);
+        // An update, as those of wakers are, so that all of them have one order.
+        self.asleep.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
 
@@ -51,7 +52,7 @@ impl Sleeper {
 
     /// Marks the task as awake.
     pub(super) fn end(&self) {
-        self.asleep.store(false, Ordering::Relaxed);
+        self.asleep.swap(false, Ordering::AcqRel);
         self.replace(None);
     }
 
