@@ -80,7 +80,9 @@ impl fmt::Display for PollingFrequency {
 /// The settings of [`exec`](crate::exec()).
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Number of ranks, 1 to 1024; in one process their square is at most `max_qp` of the device.
+    /// Number of ranks, 1 to 4096. In one process each pair of ranks that communicate takes two
+    /// queue pairs, one at each end, of the `max_qp` of the device; one that exceeds them fails the
+    /// run.
     pub ranks: u32,
     /// The runtime that all ranks share.
     pub runtime: talpf_runtime::Config,
@@ -122,19 +124,13 @@ impl Default for Config {
 }
 
 /// Largest number of ranks in one process.
-const MAX_RANKS: u32 = 1024;
+const MAX_RANKS: u32 = 4096;
 
 impl Config {
-    /// Estimates the bytes that ranks in one process need for their connections, which grow with
-    /// every pair of ranks.
-    pub fn connections_bytes(&self) -> u64 {
-        endpoint::bytes(self.ranks)
-    }
-
-    /// Checks that the device has a queue pair for each pair of ranks in one process.
-    pub(crate) fn check_queue_pairs(&self) -> Result<(), Error> {
-        let most = self.device.attributes.max_qp.isqrt();
-        limit("number of ranks", u64::from(self.ranks), 1, u64::from(most))
+    /// Estimates the bytes that ranks in one process need for their connections, if each
+    /// communicates with `peers` others.
+    pub fn connections_bytes(&self, peers: u32) -> u64 {
+        endpoint::bytes(self.ranks, peers.min(self.ranks))
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -181,8 +177,8 @@ mod tests {
         let with = |ranks| Config { ranks, ..Config::default() }.check();
         assert!(with(0).is_err());
         assert!(with(1).is_ok());
-        assert!(with(1024).is_ok());
-        assert!(with(1025).is_err());
+        assert!(with(4096).is_ok());
+        assert!(with(4097).is_err());
         assert!(Config { credits: 0, ..Config::default() }.check().is_err());
         assert!(Config { poll_batch: 0, ..Config::default() }.check().is_err());
         assert!(Config { max_polling: 0, ..Config::default() }.check().is_err());

@@ -1,36 +1,31 @@
-//! The verbs objects of one rank: a queue pair to every rank, itself too, one shared receive
-//! queue, a completion queue for sends and one for arrivals.
+//! The verbs objects of one rank: queue pairs to the ranks that it communicates with, itself too, one
+//! shared receive queue, completion queues for sends and one for arrivals.
 #![allow(unsafe_code, reason = "registers the buffers that small messages land in")]
+
+mod capacity;
+mod connector;
+mod peer_ranks;
+mod send_completions;
 
 use std::array;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::{
     Access, CompletionChannel, CompletionQueue, Connection, Context, Device, MemoryRegion,
-    Operation, Payload, PostError, ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairInit,
-    QueuePairNumber, QueuePairState, ReceiveWorkRequest, ScatterGather, SendFlags, SendWorkRequest,
-    SharedReceiveQueue, SharedReceiveQueueInit, WorkCompletion,
+    Operation, Payload, PostError, ProtectionDomain, QueuePairAttributes, QueuePairNumber,
+    QueuePairState, ReceiveWorkRequest, ScatterGather, SendFlags, SendWorkRequest,
+    SharedReceiveQueue, WorkCompletion,
 };
 
+use self::capacity::receives;
+pub(crate) use self::capacity::{FEWEST_SENDS, INLINE_BYTES, POST_BATCH, SIGNAL_EVERY, bytes};
+use self::connector::{Cells, Connected, Connector, End};
+use self::send_completions::SendCompletions;
 use crate::error::Error;
 use crate::numbers::Rank;
 
-/// Number of receives kept posted for all peers together.
-const RECEIVES: u32 = 1024;
-/// Number of receives posted at once.
-pub(crate) const POST_BATCH: usize = 8;
-/// Capacity of the send queues of a rank together, as far as the bounds of each allow.
-const SENDS: u32 = 16 * 1024;
-/// Largest capacity of a send queue.
-const MOST_SENDS: u32 = 1024;
-/// Number of unsignalled requests after which one is signalled, so that send slots are freed.
-pub(crate) const SIGNAL_EVERY: u32 = 64;
-/// Smallest capacity of a send queue: a signalled chain finds room behind unsignalled chains and
-/// parts of long operations.
-pub(crate) const FEWEST_SENDS: u32 = 4 * SIGNAL_EVERY;
-/// Payloads of up to this many bytes are copied when they are posted.
-pub(crate) const INLINE_BYTES: usize = 256;
 /// The `wr_id` of requests without a pending operation.
 pub(crate) const NOBODY: u64 = u64::MAX;
 
@@ -41,21 +36,14 @@ pub(crate) struct Endpoint {
     pub(crate) max_transfer: usize,
     pub(crate) max_sge: usize,
     pub(crate) channel: CompletionChannel,
-    pub(crate) sent: CompletionQueue,
+    pub(crate) sent: Arc<SendCompletions>,
     pub(crate) arrived: CompletionQueue,
     receives: SharedReceiveQueue,
-    peers: Vec<Peer>,
-    /// Ranks by queue pair number minus `first_number`.
-    ranks: Vec<Option<Rank>>,
-    first_number: u32,
+    rank: Rank,
+    /// Queue pairs by peer, each there from the first request between the two ranks on.
+    cells: Cells,
+    connector: Arc<Connector>,
     inbox: Inbox,
-}
-
-struct Peer {
-    queue_pair: QueuePair,
-    unsignalled: AtomicU32,
-    /// `true` once connected to another process.
-    is_remote: AtomicBool,
 }
 
 /// Eight bytes for every posted receive. The region is declared first, so it is dropped first.
@@ -65,90 +53,100 @@ struct Inbox {
 }
 
 impl Endpoint {
-    /// Makes the objects of a rank among `ranks`; its queue pairs are not connected yet.
-    pub(crate) fn new(device: &Device, ranks: u32) -> Result<Self, Error> {
-        let context = device.open();
-        let attributes = context.query_device();
-        let domain = context.allocate_protection_domain();
-        let channel = CompletionChannel::new();
-        let sends = sends(ranks);
-        // In the error state every request leaves a completion.
-        let sent = context.create_completion_queue(sends * ranks, Some(&channel))?;
-        let arrived = context.create_completion_queue(2 * RECEIVES, Some(&channel))?;
-        let init = SharedReceiveQueueInit {
-            // Twice the room: a slot is free a moment after its receive was taken.
-            max_wr: 2 * RECEIVES,
-            max_sge: 1,
-        };
-        let receives = domain.create_shared_receive_queue(&init)?;
-        let max_sge = attributes.max_sge as usize;
-        let peers = (0..ranks)
-            .map(|_| {
-                let init = QueuePairInit {
-                    srq: Some(receives.clone()),
-                    max_send_wr: sends,
-                    max_send_sge: max_sge as u32,
-                    max_inline_data: INLINE_BYTES as u32,
-                    ..QueuePairInit::new(&sent, &arrived)
-                };
-                let queue_pair = domain.create_queue_pair(&init)?;
-                let unsignalled = AtomicU32::new(0);
-                Ok(Peer { queue_pair, unsignalled, is_remote: AtomicBool::new(false) })
-            })
-            .collect::<Result<Vec<_>, Error>>()?;
-        let inbox = Inbox::new(&domain, RECEIVES as usize)?;
-        let numbers = peers.iter().map(|peer| peer.queue_pair.number().to_u32());
-        let first_number = numbers.clone().min().unwrap_or(0);
-        let last_number = numbers.clone().max().unwrap_or(0);
-        let mut by_number = vec![None; (last_number - first_number) as usize + 1];
-        for (rank, number) in numbers.enumerate() {
-            by_number[(number - first_number) as usize] = Some(Rank(rank as u32));
-        }
+    /// Makes the objects of all `ranks` of a run in one process.
+    pub(crate) fn all(device: &Device, ranks: u32) -> Result<Vec<Self>, Error> {
+        let ends = (0..ranks).map(|_| End::new(device, ranks, ranks)).collect::<Result<_, _>>()?;
+        let connector = Arc::new(Connector::new(0, ends));
+        (0..ranks).map(|rank| Endpoint::new(&connector, Rank(rank), receives(ranks))).collect()
+    }
+
+    /// Makes the objects of the only rank of this process among `ranks`. Its queue pairs are not
+    /// connected yet.
+    pub(crate) fn single(device: &Device, rank: Rank, ranks: u32) -> Result<Self, Error> {
+        let ends = Box::new([End::new(device, 1, ranks)?]);
+        let connector = Arc::new(Connector::new(rank.0, ends));
+        connector.open_all(rank)?;
+        Endpoint::new(&connector, rank, receives(1))
+    }
+
+    fn new(connector: &Arc<Connector>, rank: Rank, receives: u32) -> Result<Self, Error> {
+        let end = connector.end(rank);
+        let attributes = end.context.query_device();
         let endpoint = Endpoint {
-            domain,
-            context,
+            domain: end.domain.clone(),
+            context: end.context.clone(),
             max_transfer: attributes.max_message_size as usize,
-            max_sge,
-            channel,
-            sent,
-            arrived,
-            receives,
-            peers,
-            ranks: by_number,
-            first_number,
-            inbox,
+            max_sge: attributes.max_sge as usize,
+            channel: end.channel.clone(),
+            sent: Arc::clone(&end.sent),
+            arrived: end.arrived.clone(),
+            receives: end.receives.clone(),
+            rank,
+            cells: Arc::clone(&end.cells),
+            connector: Arc::clone(connector),
+            inbox: Inbox::new(&end.domain, receives as usize)?,
         };
-        endpoint.post_receives(&Vec::from_iter(0..u64::from(RECEIVES)))?;
+        endpoint.post_receives(&Vec::from_iter(0..u64::from(receives)))?;
         Ok(endpoint)
     }
 
-    /// Returns the number of the queue pair that `rank` connects to.
+    /// Returns the queue pair to `rank`, if there was a request between the two ranks.
+    #[inline]
+    fn connected(&self, rank: Rank) -> Option<&Connected> {
+        self.cells[rank.index()].get().map(|connected| &**connected)
+    }
+
+    /// Returns the queue pair to `target`, which the first request makes.
+    ///
+    /// **Errors**: a limit of the device is exceeded.
+    #[inline]
+    fn queue_pair_to(&self, target: Rank) -> Result<&Connected, PostError> {
+        self.connected(target).map_or_else(|| self.connect_to(target), Ok)
+    }
+
+    #[cold]
+    fn connect_to(&self, target: Rank) -> Result<&Connected, PostError> {
+        let refused = |reason| PostError { index: 0, reason };
+        self.connector.connect(self.rank, target).map_err(refused)
+    }
+
+    /// Returns the number of the queue pair that `rank`, of another process, connects to.
     pub(crate) fn number_for(&self, rank: Rank) -> QueuePairNumber {
-        self.peers[rank.index()].queue_pair.number()
+        self.connected(rank).map_or_else(QueuePairNumber::default, |to| to.queue_pair.number())
+    }
+
+    /// Returns the queue pair for `rank`, which was made at the start.
+    fn opened(&self, rank: Rank) -> Result<&Connected, Error> {
+        self.connected(rank).ok_or(Error::NoSuchRank { rank, ranks: self.cells.len() as u32 })
     }
 
     /// Connects the queue pair for `rank` to the queue pair of `rank` for this one.
     pub(crate) fn connect(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
-        Ok(self.peers[rank.index()].queue_pair.connect(number, &Connection::default())?)
+        let to = self.opened(rank)?;
+        Ok(to.queue_pair.connect(number, &Connection::default())?)
     }
 
     /// As [`Endpoint::connect`], for a rank in another process. The connection has no timeout, as a
     /// busy process may answer late.
     pub(crate) fn connect_remote(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
         let connection = Connection { timeout_ns: 0, ..Connection::default() };
-        let peer = &self.peers[rank.index()];
-        peer.queue_pair.connect_to(rank.0, number, &connection)?;
-        peer.is_remote.store(true, Ordering::Release);
+        let to = self.opened(rank)?;
+        to.queue_pair.connect_to(rank.0, number, &connection)?;
+        to.is_remote.store(true, Ordering::Release);
         Ok(())
+    }
+
+    fn each_connected(&self) -> impl Iterator<Item = &Connected> {
+        self.cells.iter().filter_map(OnceLock::get).map(|connected| &**connected)
     }
 
     /// Puts the queue pairs to other processes into error, which flushes their requests; afterwards
     /// no remote request lands here.
     #[cold]
     pub(crate) fn cut_off(&self) {
-        for peer in self.peers.iter().filter(|peer| peer.is_remote.load(Ordering::Acquire)) {
+        for to in self.each_connected().filter(|to| to.is_remote.load(Ordering::Acquire)) {
             // Every state allows a change to the error state.
-            let _ = peer.queue_pair.modify(&QueuePairAttributes::new(QueuePairState::Error));
+            let _ = to.queue_pair.modify(&QueuePairAttributes::new(QueuePairState::Error));
         }
     }
 
@@ -159,7 +157,7 @@ impl Endpoint {
         target: Rank,
         requests: &[SendWorkRequest<'_>],
     ) -> Result<(), PostError> {
-        self.peers[target.index()].queue_pair.post_send(requests)
+        self.queue_pair_to(target)?.queue_pair.post_send(requests)
     }
 
     /// Posts one request without a pending operation, its payload copied.
@@ -181,7 +179,7 @@ impl Endpoint {
         operation: Operation,
         payload: Payload<'_>,
     ) -> Result<(), PostError> {
-        let peer = &self.peers[target.index()];
+        let peer = self.queue_pair_to(target)?;
         let count = peer.unsignalled.fetch_add(1, Ordering::Relaxed);
         let signalled = count % SIGNAL_EVERY == SIGNAL_EVERY - 1;
         let flags = if signalled { SendFlags::SIGNALLED } else { SendFlags::NONE };
@@ -194,7 +192,7 @@ impl Endpoint {
         target: Rank,
         requests: &mut [SendWorkRequest<'_>],
     ) -> Result<(), PostError> {
-        let peer = &self.peers[target.index()];
+        let peer = self.queue_pair_to(target)?;
         let count = requests.len() as u32;
         let before = peer.unsignalled.fetch_add(count, Ordering::Relaxed);
         if before % SIGNAL_EVERY + count >= SIGNAL_EVERY
@@ -208,12 +206,12 @@ impl Endpoint {
     /// Returns `true` if the device has carried out every request to `target`.
     #[inline]
     pub(crate) fn is_drained(&self, target: Rank) -> bool {
-        self.peers[target.index()].queue_pair.is_drained()
+        self.connected(target).is_none_or(|to| to.queue_pair.is_drained())
     }
 
     /// Returns `true` if the device has carried out every request.
     pub(crate) fn is_idle(&self) -> bool {
-        self.peers.iter().all(|peer| peer.queue_pair.is_drained())
+        self.each_connected().all(|to| to.queue_pair.is_drained())
     }
 
     /// Posts receives, by the numbers of their cells: those of completions that were handled.
@@ -241,30 +239,13 @@ impl Endpoint {
     /// Returns the rank at the other end of a queue pair of this rank.
     #[inline]
     pub(crate) fn rank_of(&self, number: QueuePairNumber) -> Option<Rank> {
-        let index = number.to_u32().checked_sub(self.first_number)?;
-        self.ranks.get(index as usize).copied().flatten()
+        self.connector.ranks.get(number)
     }
 }
 
 /// Returns a request without a pending operation or a completion.
 pub(crate) fn silent(operation: Operation, payload: Payload<'_>) -> SendWorkRequest<'_> {
     SendWorkRequest { wr_id: NOBODY, operation, payload, flags: SendFlags::NONE }
-}
-
-/// Returns the capacity of a send queue in a run of `ranks`: its memory is needed for every pair.
-fn sends(ranks: u32) -> u32 {
-    (SENDS / ranks.max(1)).clamp(FEWEST_SENDS, MOST_SENDS)
-}
-
-/// Estimates the bytes of the endpoints of `ranks` in one process.
-pub(crate) fn bytes(ranks: u32) -> u64 {
-    /// Bytes of a slot in a queue.
-    const SLOT: u64 = 32;
-    /// Bytes of a queue pair and other state for each peer.
-    const PEER: u64 = 2048;
-    let sent = u64::from(sends(ranks) * ranks).next_power_of_two();
-    let arrived = u64::from(4 * RECEIVES);
-    u64::from(ranks) * ((sent + arrived) * SLOT + u64::from(ranks) * PEER)
 }
 
 impl Inbox {

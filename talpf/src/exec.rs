@@ -142,17 +142,10 @@ where
 
 fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     config.check()?;
-    config.check_queue_pairs()?;
     let runtime = Runtime::new(config.runtime.clone())?;
     let device = Device::new(config.device.clone())?;
     let size = config.ranks;
-    let endpoints = (0..size).map(|_| Endpoint::new(&device, size));
-    let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
-    for (here, endpoint) in endpoints.iter().enumerate() {
-        for (there, peer) in endpoints.iter().enumerate() {
-            endpoint.connect(Rank(there as u32), peer.number_for(Rank(here as u32)))?;
-        }
-    }
+    let endpoints = Endpoint::all(&device, size)?;
     let group = |rank: usize| -> Group {
         let (name, workers) = (format!("rank {rank}"), runtime.workers());
         // Otherwise some workers would have more ranks than others.

@@ -89,7 +89,7 @@ fn meet(runtime: &Runtime, wire: Arc<dyn Wire>, config: Config) -> Result<Arc<Wo
     let (here, wire) = (Rank(wire.process()), Arc::new(CountingWire::new(wire)));
     let over: Arc<dyn Wire> = Arc::clone(&wire) as _;
     let device = Device::with_wire(config.device.clone(), over).map_err(Error::from)?;
-    let endpoint = Endpoint::new(&device, wire.processes())?;
+    let endpoint = Endpoint::single(&device, here, wire.processes())?;
     let group = runtime.group(here.to_string(), here.0);
     Ok(World::new(config, vec![(group, endpoint)], Some((device, wire))))
 }

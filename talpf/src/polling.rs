@@ -116,7 +116,7 @@ impl Poller {
     fn arm(&self) -> Result<(), Error> {
         let endpoint = &self.receiver.own().endpoint;
         endpoint.arrived.request_notify(false)?;
-        endpoint.sent.request_notify(false)?;
+        endpoint.sent.request_notify()?;
         Ok(())
     }
 }

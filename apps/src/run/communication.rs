@@ -45,7 +45,8 @@ impl Communication {
     pub(crate) fn connections_bytes(self, ranks: u32) -> u64 {
         match self {
             Self::OneSided(_) => {
-                talpf::Config { ranks, ..talpf::Config::default() }.connections_bytes()
+                let config = talpf::Config { ranks, ..talpf::Config::default() };
+                config.connections_bytes(PEERS)
             }
             Self::TwoSided(_) => {
                 let config = tampi_shim::Config { ranks, ..tampi_shim::Config::default() };

@@ -33,7 +33,7 @@ pub(super) const ROWS: [Row; 5] = [
     Row::new(
         "exec",
         "ranks of a run with puts; start and end of one",
-        &[10, 100, 512],
+        &[10, 100, 1_000, 4_000],
         |plan, size| starts(plan, size, start_with_puts),
     )
     .counted_to(200),

@@ -37,19 +37,19 @@ impl SendSlots {
 
     /// Releases a number that no queue pair has any more.
     pub(crate) fn release(&self, number: QueuePairNumber) {
-        self.words.release(index(number), 0);
+        self.words.release(number.index(), 0);
     }
 
     /// Returns the number of requests of `number` ever freed.
     #[inline]
     pub(crate) fn freed(&self, number: QueuePairNumber) -> u32 {
-        self.words.get(index(number)).map_or(0, |word| word.load(Ordering::Acquire) as u32)
+        self.words.get(number.index()).map_or(0, |word| word.load(Ordering::Acquire) as u32)
     }
 
     /// Frees the requests of `number` up to the `executed`th.
     #[inline]
     pub(crate) fn free(&self, number: QueuePairNumber, executed: u32) {
-        let Some(word) = self.words.get(index(number)) else {
+        let Some(word) = self.words.get(number.index()) else {
             return;
         };
         let mut seen = word.load(Ordering::Relaxed);
@@ -61,11 +61,6 @@ impl SendSlots {
             }
         }
     }
-}
-
-#[inline]
-fn index(number: QueuePairNumber) -> u32 {
-    number.0 & ((1 << INDEX_BITS) - 1)
 }
 
 #[cfg(all(test, talpf_loom))]

@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 
-use ibverbs_sim::{CompletionOpcode, CompletionStatus, Operation, WorkCompletion};
+use ibverbs_sim::{
+    CompletionOpcode, CompletionStatus, Error as DeviceError, Operation, PostError, WorkCompletion,
+};
 
 use super::active_sync::ActiveSync;
 use super::arrivals::LaneArrivals;
@@ -239,8 +241,12 @@ impl State {
         while let Some(control) = self.unsent_controls.front() {
             let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
             let payload = control.payload.to_ne_bytes();
-            if sender.own.endpoint.post_inline(control.target, request, &payload).is_err() {
-                return;
+            match sender.own.endpoint.post_inline(control.target, request, &payload) {
+                Ok(()) => {}
+                Err(PostError { reason: reason @ DeviceError::LimitExceeded { .. }, .. }) => {
+                    out.failures.push((vec![self.rank], Error::Device(reason)));
+                }
+                Err(_) => return,
             }
             out.to_notify.add(control.target);
             self.unsent_controls.pop_front();

@@ -23,6 +23,7 @@ mod iterations;
 mod kept_handles;
 mod long_puts;
 mod long_transfers;
+mod many_ranks;
 mod matrix_windows;
 mod missing_operation;
 mod mode_modifiers;

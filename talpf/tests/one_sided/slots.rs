@@ -254,7 +254,7 @@ fn a_local_slot_is_none_for_peers() {
 
 #[test]
 fn numbers_of_ranks_out_of_range_are_errors() {
-    for ranks in [0, 1025] {
+    for ranks in [0, 4097] {
         let error = error_of(common::unwatched(ranks, 1), |_| async { Ok(()) });
         assert!(matches!(error, Error::Limit { what: "number of ranks", .. }), "{error}");
     }

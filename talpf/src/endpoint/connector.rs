@@ -1,0 +1,152 @@
+//! Queue pairs between the ranks of a process, made with their first request.
+//!
+//! A run of `n` ranks could have `n * n` queue pairs; programs use few of them. So a rank has a cell
+//! for every other rank, empty at first. The thread that posts the first request from one rank to
+//! another makes both ends of their connection under a lock of the run, connects them, and fills
+//! both cells. A cell is filled once, with a queue pair that is connected, and stays until the end
+//! of the run: later posts take one load of it and no lock. If that fails, nothing is filled, and
+//! the post fails.
+//!
+//! Both ends exist before a cell is filled, so a request never comes to a rank that does not respond
+//! yet. The lock is held while nothing but the device is called.
+//!
+//! Ranks of other processes are connected by a handshake; their queue pairs are made at the start.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use ibverbs_sim::{
+    CompletionChannel, CompletionQueue, Connection, Context, Device, ProtectionDomain, QueuePair,
+    QueuePairInit, Result, SharedReceiveQueue, SharedReceiveQueueInit,
+};
+use talpf_primitives::Mutex;
+
+use super::capacity::{INLINE_BYTES, receives, sends};
+use super::peer_ranks::PeerRanks;
+use super::send_completions::SendCompletions;
+use crate::numbers::Rank;
+
+/// A queue pair to one peer. On cache lines of its own, as its rank changes it with every request.
+#[repr(align(128))]
+pub(super) struct Connected {
+    pub(super) queue_pair: QueuePair,
+    /// Number of requests without a pending operation, wrapping.
+    pub(super) unsignalled: AtomicU32,
+    /// `true` once connected to another process.
+    pub(super) is_remote: AtomicBool,
+}
+
+/// The queue pairs of a rank, by peer.
+pub(super) type Cells = Arc<[OnceLock<Box<Connected>>]>;
+
+/// A rank's end of connections, and the objects that one more needs.
+pub(super) struct End {
+    pub(super) cells: Cells,
+    /// Number of filled cells. Changed under the lock of the connector.
+    filled: AtomicU32,
+    pub(super) context: Context,
+    pub(super) domain: ProtectionDomain,
+    pub(super) channel: CompletionChannel,
+    pub(super) sent: Arc<SendCompletions>,
+    pub(super) arrived: CompletionQueue,
+    pub(super) receives: SharedReceiveQueue,
+    /// Capacity of each send queue.
+    sends: u32,
+}
+
+/// Maker of the connections between the ranks of a run in this process.
+pub(super) struct Connector {
+    /// The first of these ranks.
+    first: u32,
+    ends: Box<[End]>,
+    connecting: Mutex<()>,
+    pub(super) ranks: PeerRanks,
+}
+
+impl Connector {
+    /// Makes the connector of `ends`, those of consecutive ranks from `first` on.
+    pub(super) fn new(first: u32, ends: Box<[End]>) -> Self {
+        Connector { first, ends, connecting: Mutex::new(()), ranks: PeerRanks::new() }
+    }
+
+    /// Returns the end of a rank of this process.
+    pub(super) fn end(&self, rank: Rank) -> &End {
+        &self.ends[(rank.0 - self.first) as usize]
+    }
+
+    /// Returns the queue pair from `near` to `far`, both of this process, and makes their connection
+    /// if no other thread has.
+    ///
+    /// **Errors**: a limit of the device is exceeded.
+    #[cold]
+    pub(super) fn connect(&self, near: Rank, far: Rank) -> Result<&Connected> {
+        let _connecting = self.connecting.lock();
+        let [near_end, far_end] = [near, far].map(|rank| self.end(rank));
+        if let Some(connected) = near_end.cells[far.index()].get() {
+            return Ok(connected);
+        }
+        let there = if near == far { None } else { Some(far_end.open()?) };
+        let here = near_end.open()?;
+        let connection = Connection::default();
+        here.connect(there.as_ref().unwrap_or(&here).number(), &connection)?;
+        if let Some(there) = there {
+            there.connect(here.number(), &connection)?;
+            self.fill(far_end, near, there);
+        }
+        Ok(self.fill(near_end, far, here))
+    }
+
+    /// Makes queue pairs from a rank to all ranks, which others will connect.
+    ///
+    /// **Errors**: a limit of the device is exceeded.
+    pub(super) fn open_all(&self, near: Rank) -> Result<()> {
+        let _connecting = self.connecting.lock();
+        let end = self.end(near);
+        for rank in 0..end.cells.len() as u32 {
+            self.fill(end, Rank(rank), end.open()?);
+        }
+        Ok(())
+    }
+
+    fn fill<'a>(&self, end: &'a End, peer: Rank, queue_pair: QueuePair) -> &'a Connected {
+        self.ranks.set(queue_pair.number(), peer);
+        end.filled.fetch_add(1, Ordering::Relaxed);
+        end.cells[peer.index()].get_or_init(|| {
+            let (unsignalled, is_remote) = (AtomicU32::new(0), AtomicBool::new(false));
+            Box::new(Connected { queue_pair, unsignalled, is_remote })
+        })
+    }
+}
+
+impl End {
+    /// Makes the objects of a rank among `ranks`, of which `here` are in this process.
+    pub(super) fn new(device: &Device, here: u32, ranks: u32) -> Result<Self> {
+        let context = device.open();
+        let channel = CompletionChannel::new();
+        let sends = sends(ranks);
+        let sent = Arc::new(SendCompletions::new(&context, &channel, ranks, sends));
+        let arrived = context.create_completion_queue(2 * receives(here), Some(&channel))?;
+        let domain = context.allocate_protection_domain();
+        let init = SharedReceiveQueueInit {
+            // Twice the room: a slot is free a moment after its receive was taken.
+            max_wr: 2 * receives(here),
+            max_sge: 1,
+        };
+        let receives = domain.create_shared_receive_queue(&init)?;
+        let cells = (0..ranks).map(|_| OnceLock::new()).collect();
+        let filled = AtomicU32::new(0);
+        Ok(End { cells, filled, context, domain, channel, sent, arrived, receives, sends })
+    }
+
+    /// Makes a queue pair, not connected yet.
+    fn open(&self) -> Result<QueuePair> {
+        let sent = self.sent.of(self.filled.load(Ordering::Relaxed))?;
+        self.domain.create_queue_pair(&QueuePairInit {
+            srq: Some(self.receives.clone()),
+            max_send_wr: self.sends,
+            max_send_sge: self.context.query_device().max_sge,
+            max_inline_data: INLINE_BYTES as u32,
+            ..QueuePairInit::new(sent, &self.arrived)
+        })
+    }
+}
