@@ -63,6 +63,13 @@ impl ByteLayout {
         unsafe { std::slice::from_raw_parts(layout.first, layout.row_bytes) }
     }
 
+    /// Returns the first row as an entry of a gather list.
+    #[inline]
+    pub(super) fn first_row(&self, key: LocalKey) -> ScatterGather {
+        let (address, length) = (self.first.addr() as u64, self.row_bytes as u32);
+        ScatterGather { address, length, key }
+    }
+
     /// Returns the bytes as entries of gather lists, none longer than `longest`, cut where the other
     /// side begins a new row, after every `piece` bytes.
     pub(super) fn entries(&self, key: LocalKey, longest: usize, piece: usize) -> Entries {

@@ -12,9 +12,9 @@
 //!
 //! Short puts are copied when they are posted, parked or batched to be posted together (see
 //! `batch`), so their guard returns at once. So does that of any other operation on a rank of this
-//! process which is one request, once its issuer has carried it out (see `single_request`). All
-//! others are cut into requests, each of consecutive bytes at the target (see `payloads`); the
-//! last one carries the immediate, and its completion returns the guard.
+//! process which is one request, once its issuer has carried it out (see `single_request`; of few
+//! bytes, `short_get`). All others are cut into requests, each of consecutive bytes at the target
+//! (see `payloads`); the last one carries the immediate, and its completion returns the guard.
 //! A get or an atomic ends with an empty write that carries the immediate.
 
 mod batch;
@@ -30,6 +30,7 @@ mod pending;
 mod registration;
 mod retry;
 mod retry_queue;
+mod short_get;
 mod short_put;
 mod single_request;
 mod transfer;

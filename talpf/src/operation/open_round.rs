@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
-use ibverbs_sim::{Access, RemoteAddress};
+use ibverbs_sim::{Access, LocalKey, RemoteAddress};
 
 use super::batches::{NO_BATCH, NO_RANK};
 use super::future::awaited;
@@ -158,8 +158,10 @@ impl OpenRound {
         route: Route,
     ) -> Operation<G> {
         self.flush_batch(NO_RANK);
-        match self.registered(from, layout, &at, Access::NONE) {
-            Ok((from, memory)) => self.issue(from, at, route, Verb::Put, memory),
+        match self.registered(from, layout, Access::NONE) {
+            Ok((from, key)) => {
+                self.issue(from, at, route, Verb::Put, self.entries(layout, key, &at))
+            }
             Err(error) => self.refuse(error),
         }
     }
@@ -234,15 +236,21 @@ impl OpenRound {
         verb: Verb,
     ) -> Operation<G> {
         self.flush_batch(NO_RANK);
-        let located = self.locate(&remote, layout.len as u64, kind);
-        let register = |(at, route)| {
-            let registered = self.registered(local, &layout, &at, Access::LOCAL_WRITE)?;
-            Ok((at, route, registered))
+        let (at, route) = match self.locate(&remote, layout.len as u64, kind) {
+            Ok(located) => located,
+            Err(error) => return self.refuse(error),
         };
-        match located.and_then(register) {
-            Ok((at, route, (local, memory))) => self.issue(local, at, route, verb, memory),
-            Err(error) => self.refuse(error),
+        let (mut local, key) = match self.registered(local, &layout, Access::LOCAL_WRITE) {
+            Ok(registered) => registered,
+            Err(error) => return self.refuse(error),
+        };
+        if self.is_short_get(&layout, &at) {
+            local = match self.bring_at_once(local, layout.first_row(key), &at, route, verb) {
+                Ok(operation) => return operation,
+                Err(local) => local,
+            };
         }
+        self.issue(local, at, route, verb, self.entries(&layout, key, &at))
     }
 
     fn issue<G: Source>(
@@ -306,17 +314,21 @@ impl OpenRound {
         INLINE_BYTES.min(endpoint.max_transfer)
     }
 
-    /// Registers the memory of a guard for an operation with the remote side `at`.
+    /// Registers the memory of a guard for an operation.
     fn registered<G: Source>(
         &self,
         guard: G,
         layout: &ByteLayout,
-        at: &Transfer,
         access: Access,
-    ) -> Result<(Registered<G>, Entries), Error> {
+    ) -> Result<(Registered<G>, LocalKey), Error> {
         let (slots, endpoint) = (&self.state.sender.slots, &self.state.sender.own.endpoint);
-        let (guard, key) = Registered::new(slots, &endpoint.domain, guard, layout, access)?;
-        Ok((guard, layout.entries(key, endpoint.max_transfer, at.row_bytes() as usize)))
+        Registered::new(slots, &endpoint.domain, guard, layout, access)
+    }
+
+    /// Returns registered memory for an operation with the remote side `at`.
+    fn entries(&self, layout: &ByteLayout, key: LocalKey, at: &Transfer) -> Entries {
+        let longest = self.state.sender.own.endpoint.max_transfer;
+        layout.entries(key, longest, at.row_bytes() as usize)
     }
 
     /// Refuses an invalid operation: its task fails, and so does this rank.

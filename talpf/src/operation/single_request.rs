@@ -19,7 +19,7 @@ use super::open_round::OpenRound;
 use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Route, Transfer, Verb};
-use crate::endpoint::silent;
+use crate::endpoint::{INLINE_BYTES, silent};
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::sender::RoundState;
 use crate::window::{Landing, Outcome, Parked, Post};
@@ -106,7 +106,8 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
         if let Route::Window(claim) = self.route {
             let request = round.request(self.at.target);
             let opened = peers.opened(request.target);
-            return match peers.land(request, claim, false, self) {
+            let quick = self.at.bytes <= INLINE_BYTES as u64;
+            return match peers.land(request, claim, quick, self) {
                 Outcome::Retry(mut early) if early.patient => {
                     early.patient = false;
                     let polls = (early.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use crate::common;
-use talpf::{Error, Rank, SyncMode};
+use talpf::{Config, Error, Rank, SyncMode};
 use talpf_runtime::Array;
 
 const ADDS: usize = 5;
@@ -17,7 +17,9 @@ fn additions_of_all_ranks_and_rounds_add_up_and_see_distinct_values() {
         [(SyncMode::DEFAULT, 2), (SyncMode::CACHED, 4), (SyncMode::CACHED.with_ack(), 1)]
     {
         let (ranks, rounds) = (4, 25);
-        let ends = common::run(common::config(ranks, workers), move |ctx| async move {
+        let check_conflicts = workers == 2;
+        let config = Config { check_conflicts, ..common::config(ranks, workers) };
+        let ends = common::run(config, move |ctx| async move {
             let counter = common::array(&ctx, vec![0u64; 2])?;
             let slot = ctx.register_global(&counter).await?;
             let olds = Array::new(ctx.group(), vec![0u64; ADDS], 1)?;

@@ -1,13 +1,15 @@
 //! A get reads once the owner exposes the region in the same round.
 
 use crate::common::{self, Gate};
-use talpf::{Error, Rank, SyncMode};
+use talpf::{Config, Error, Rank, SyncMode};
 
 #[test]
 fn a_get_waits_until_the_owner_exposes() {
-    for len in [1usize, 32, 1_000] {
+    let lens = [1usize, 32, 1_000].into_iter();
+    for (len, check_conflicts) in lens.flat_map(|len| [(len, false), (len, true)]) {
         let gate = Gate::default();
-        let ends = common::run(common::unwatched(2, 2), |ctx| {
+        let config = Config { check_conflicts, ..common::unwatched(2, 2) };
+        let ends = common::run(config, |ctx| {
             let gate = gate.clone();
             async move {
                 let values = common::array(&ctx, vec![1u64; len])?;
@@ -60,9 +62,40 @@ fn the_owner_may_read_what_it_exposes() {
     assert_eq!(ends.unwrap(), [210; 3]);
 }
 
+/// Every element is a get of its own, some before the region is exposed and some after.
+#[test]
+fn short_gets_read_what_is_exposed_whenever_they_come() {
+    let config = Config { check_conflicts: false, ..common::unwatched(2, 4) };
+    let ends = common::run(config, |ctx| async move {
+        let values = common::array(&ctx, vec![0u64; 600])?;
+        let slot = ctx.register_global(&values).await?;
+        let copy = common::array(&ctx, vec![0u64; 600])?;
+        ctx.register_local(&copy)?;
+        let other = Rank(1 - ctx.rank().0);
+        for round in 1..=20u64 {
+            let make = ctx.group().task("make").inout(&values.all());
+            make.spawn(move |mut values| values.fill(round))?;
+            for at in 0..600 {
+                ctx.get(slot.at(other, at), &copy.region(at..at + 1))?;
+            }
+            ctx.sync(SyncMode::DEFAULT).expose(&values.all()).await?;
+            assert_eq!(common::read(&ctx, &copy).await?, [round; 600]);
+        }
+        Ok::<_, Error>(())
+    });
+    ends.unwrap();
+}
+
 #[test]
 fn a_get_without_an_exposed_region_is_an_error_at_both_ranks() {
-    let result = common::run(common::unwatched(2, 2), |ctx| async move {
+    for check_conflicts in [false, true] {
+        without_an_exposed_region(check_conflicts);
+    }
+}
+
+fn without_an_exposed_region(check_conflicts: bool) {
+    let config = Config { check_conflicts, ..common::unwatched(2, 2) };
+    let result = common::run(config, |ctx| async move {
         let values = common::array(&ctx, vec![1u64; 8])?;
         let slot = ctx.register_global(&values).await?;
         let copy = common::array(&ctx, vec![0u64; 8])?;
