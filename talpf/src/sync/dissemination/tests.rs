@@ -19,6 +19,14 @@ struct Member {
     queue: VecDeque<(Rank, u32)>,
 }
 
+impl Member {
+    /// Returns the step after the current one, if the message that this waits for has come.
+    fn next_step(&self) -> Option<u32> {
+        let current = self.step.filter(|step| *step < self.plan.steps())?;
+        self.arrivals.counted.has(current).then_some(current + 1)
+    }
+}
+
 /// An exchange of the counts that the ranks have for each other, by source and target.
 struct Exchange<'a> {
     sent: &'a [Vec<u32>],
@@ -53,25 +61,26 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes one completion in and advances. Returns `false` if there is nothing to do.
-    fn advance(&mut self, rank: Rank) -> bool {
+    /// Returns `true` if a rank has not begun, or can go on.
+    fn is_ready(&self, rank: Rank) -> bool {
+        let member = &self.members[rank.index()];
+        member.step.is_none() || !member.queue.is_empty() || member.next_step().is_some()
+    }
+
+    /// Takes one completion in, if there is one, and advances.
+    fn advance(&mut self, rank: Rank) {
         let member = &mut self.members[rank.index()];
-        let taken = member.queue.pop_front();
-        if let Some((source, count)) = taken {
+        if let Some((source, count)) = member.queue.pop_front() {
             member.arrivals.count(source, count);
             if let Some(step) = member.plan.step_of(source) {
                 assert!(!member.arrivals.counted.has(step), "step {step} to {rank} came twice");
                 member.arrivals.counted.add(step);
             }
         }
-        let is_within = |step: &u32| *step < member.plan.steps();
-        let goes_on = member.step.filter(is_within);
-        let goes_on = goes_on.filter(|step| member.arrivals.counted.has(*step));
-        if let Some(step) = goes_on {
-            member.step = Some(step + 1);
-            self.send_step(rank, step + 1);
+        if let Some(next) = member.next_step() {
+            member.step = Some(next);
+            self.send_step(rank, next);
         }
-        taken.is_some() || goes_on.is_some()
     }
 
     fn has_ended(&self, rank: Rank) -> bool {
@@ -116,21 +125,20 @@ fn exchange(ranks: usize, group_bits: u32, rng: &mut TestRng) -> Result<(), Test
         queue: VecDeque::new(),
     };
     let mut exchange = Exchange { sent: &sent, members: (0..ranks).map(member).collect() };
-    let mut left = ranks;
-    let mut in_vain = 0;
-    // A rank that is drawn so often in vain has been drawn when there was something to do.
-    while in_vain < 40 * ranks {
-        let rank = Rank(rng.random_range(0..ranks as u32));
-        let begins = exchange.members[rank.index()].step.is_none() && rng.random_range(0..4) == 0;
-        if begins {
+    let all = || (0..ranks as u32).map(Rank);
+    let mut ready: Vec<Rank> = all().collect();
+    while !ready.is_empty() {
+        let rank = ready[rng.random_range(0..ready.len())];
+        let has_begun = exchange.members[rank.index()].step.is_some();
+        if !has_begun && rng.random_range(0..4) == 0 {
             exchange.begin(rank);
-            left -= 1;
         }
-        in_vain = if begins || exchange.advance(rank) { 0 } else { in_vain + 1 };
+        exchange.advance(rank);
         exchange.check(rank)?;
+        ready.clear();
+        ready.extend(all().filter(|rank| exchange.is_ready(*rank)));
     }
-    prop_assert_eq!(left, 0);
-    prop_assert!((0..ranks as u32).map(Rank).all(|rank| exchange.has_ended(rank)));
+    prop_assert!(all().all(|rank| exchange.has_ended(rank)));
     Ok(())
 }
 
