@@ -49,6 +49,14 @@ impl Issued {
         Issued { round, awaited, parked, at, route, verb, memory, done, wr_id, posted }
     }
 
+    /// Posts the operation, parks it at its target, or queues it to be retried.
+    pub(super) fn issue(self) {
+        if let Some(issued) = self.attempt() {
+            let round = Arc::clone(&issued.round);
+            round.sender.push_retry(issued);
+        }
+    }
+
     /// Posts the operation or parks it at its target. An operation that is returned has to be
     /// retried.
     pub(crate) fn attempt(mut self) -> Option<Self> {

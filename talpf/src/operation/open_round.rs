@@ -268,10 +268,7 @@ impl OpenRound {
         let message = origin.tracer.begin_get(&at, verb);
         let (operation, done) = awaited(&self.state, at.target, verb, message, guard);
         let memory = Memory::Entries(memory);
-        let issued = Issued::new(&self.state, at, route, verb, memory, Some(done));
-        if let Some(issued) = issued.attempt() {
-            origin.push_retry(issued);
-        }
+        Issued::new(&self.state, at, route, verb, memory, Some(done)).issue();
         operation
     }
 

@@ -139,9 +139,7 @@ impl<G: Send + 'static> SingleRequest<'_, G> {
         // Another thread works on the queue pair, or a request before this one waits.
         let posted = SingleRequest { route: Route::Direct, ..self };
         let (issued, operation) = posted.into_issued(|_| Memory::Posted);
-        if let Some(issued) = issued.attempt() {
-            origin.push_retry(issued);
-        }
+        issued.issue();
         operation
     }
 
