@@ -15,6 +15,7 @@ use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView2, ArrayViewMut2, Ix1, Ix2, ShapeBuilder};
 
+use crate::byte_layout::ByteLayout;
 use crate::data::{ArrayLabel, Invariant, Rect};
 use crate::dependency::OpenAccess;
 use crate::lend::Lend;
@@ -193,12 +194,13 @@ macro_rules! guard {
                 self.part.array_label()
             }
 
-            /// Returns a pointer to the first element, the numbers of rows and columns, and the
-            /// number of elements from one row to the next. The pointer is valid as long as the
-            /// guard lives.
+            /// Returns where the bytes of the elements are. They may be read as long as the guard
+            /// lives, and written if it is a guard that writes.
             #[doc(hidden)]
-            pub fn as_raw_parts(&self) -> (*const T, usize, usize, usize) {
-                (self.part.first, self.part.rows, self.part.cols, self.part.stride)
+            #[inline]
+            pub fn byte_layout(&self) -> ByteLayout {
+                let GuardedRegion { first, rows, cols, stride, .. } = self.part;
+                ByteLayout::of_rows(first, (rows, cols), stride)
             }
         }
 
@@ -264,12 +266,6 @@ macro_rules! writing_guard {
             /// region do not run. For operations that should have filled it and did not.
             pub fn fail(self, reason: impl Into<String>) {
                 record(self.part.access.0.task()).fail(reason.into());
-            }
-
-            /// Returns the same as `as_raw_parts`, with a pointer for writing.
-            #[doc(hidden)]
-            pub fn as_raw_parts_mut(&mut self) -> (*mut T, usize, usize, usize) {
-                (self.part.first, self.part.rows, self.part.cols, self.part.stride)
             }
         }
 

@@ -30,6 +30,7 @@
 //! * A task that panics poisons the regions that it would have written: its successors do not run,
 //!   and the wait reports the chain of failures.
 
+mod byte_layout;
 mod callback;
 pub mod clause;
 mod clock;
@@ -64,6 +65,8 @@ mod wakers;
 
 pub use ndarray::{Ix1, Ix2};
 
+#[doc(hidden)]
+pub use self::byte_layout::ByteLayout;
 pub use self::clock::Clock;
 pub use self::config::Config;
 pub use self::cores::cores;

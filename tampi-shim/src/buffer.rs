@@ -1,43 +1,9 @@
 //! Buffers that messages are read from and written to.
-#![allow(unsafe_code, reason = "an address may change threads with the operation that uses it")]
 
 use bytemuck::Pod;
-use talpf_runtime::{In, InOut, Out};
+use talpf_runtime::{ByteLayout, In, InOut, Out};
 
 use crate::error::Error;
-
-/// Byte layout of a buffer: `rows` rows of `row_bytes` bytes each, `stride_bytes` apart.
-#[derive(Clone, Copy, Debug)]
-#[doc(hidden)]
-pub struct Layout {
-    pub(crate) first: *mut u8,
-    pub(crate) rows: usize,
-    pub(crate) row_bytes: usize,
-    pub(crate) stride_bytes: usize,
-}
-
-// SAFETY: a `Layout` is an address; whoever uses it holds the buffer that it came from.
-unsafe impl Send for Layout {}
-
-impl Layout {
-    fn of_guard<T>((first, rows, cols, stride): (*const T, usize, usize, usize)) -> Self {
-        let bytes = size_of::<T>();
-        let contiguous = rows <= 1 || cols == stride;
-        let (rows, cols, stride) =
-            if contiguous { (1, rows * cols, 0) } else { (rows, cols, stride) };
-        Layout {
-            first: first.cast_mut().cast(),
-            rows,
-            row_bytes: cols * bytes,
-            stride_bytes: stride * bytes,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        self.rows as u64 * self.row_bytes as u64
-    }
-}
 
 /// A buffer that a message can be read from: a guard of a region, contiguous or a rectangle, or a
 /// vector.
@@ -53,7 +19,8 @@ pub trait Buffer: sealed::Memory + Send + 'static {
 pub trait BufferMut: Buffer {}
 
 pub(crate) mod sealed {
-    use super::Layout;
+    use talpf_runtime::ByteLayout;
+
     use crate::error::Error;
 
     /// **Safety** of implementations lies in this crate: the layout is valid for reads, and for
@@ -61,7 +28,7 @@ pub(crate) mod sealed {
     /// nor dropped, and does not change when the buffer moves.
     pub trait Memory {
         #[doc(hidden)]
-        fn layout(&mut self) -> Layout;
+        fn layout(&mut self) -> ByteLayout;
 
         /// Disposes of the buffer of a failed operation that was to fill it, and poisons its
         /// region.
@@ -76,8 +43,8 @@ pub(crate) mod sealed {
 
 impl<T: Pod + Send + Sync, D: 'static> sealed::Memory for In<T, D> {
     #[inline]
-    fn layout(&mut self) -> Layout {
-        Layout::of_guard(self.as_raw_parts())
+    fn layout(&mut self) -> ByteLayout {
+        self.byte_layout()
     }
 }
 
@@ -89,9 +56,8 @@ macro_rules! writing_guard {
     ($guard:ident) => {
         impl<T: Pod + Send + Sync, D: 'static> sealed::Memory for $guard<T, D> {
             #[inline]
-            fn layout(&mut self) -> Layout {
-                let (first, rows, cols, stride) = self.as_raw_parts_mut();
-                Layout::of_guard((first.cast_const(), rows, cols, stride))
+            fn layout(&mut self) -> ByteLayout {
+                self.byte_layout()
             }
 
             #[cold]
@@ -113,13 +79,8 @@ writing_guard!(InOut);
 
 impl<T: Pod + Send> sealed::Memory for Vec<T> {
     #[inline]
-    fn layout(&mut self) -> Layout {
-        Layout {
-            first: self.as_mut_ptr().cast(),
-            rows: 1,
-            row_bytes: size_of_val(self.as_slice()),
-            stride_bytes: 0,
-        }
+    fn layout(&mut self) -> ByteLayout {
+        ByteLayout::of_slice(self)
     }
 }
 

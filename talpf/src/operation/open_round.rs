@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, RemoteAddress};
+use talpf_runtime::ByteLayout;
 
 use super::batches::{NO_BATCH, NO_RANK};
 use super::future::awaited;
-use super::guards::{ByteLayout, Destination, Entries, Source};
+use super::guards::{Destination, Entries, Source, entries, first_row, lent};
 use super::issued::Issued;
 use super::payloads::Memory;
 use super::registration::Registered;
@@ -75,7 +76,7 @@ impl OpenRound {
         // The second of two short puts to one rank, and those that follow.
         if self.last.load(Ordering::Relaxed) == to.rank.0
             && layout.is_contiguous()
-            && self.add_to_batch(ByteLayout::lent(&from, &layout), layout.len as u64, &to)
+            && self.add_to_batch(lent(&from, &layout), layout.len as u64, &to)
         {
             return Operation::returned(from);
         }
@@ -128,7 +129,7 @@ impl OpenRound {
             return self.refuse(error);
         }
         let called_ns = self.state.sender.tracer.clock();
-        let at = Transfer::consecutive(target, remote, layout.bytes() as u64, called_ns);
+        let at = Transfer::consecutive(target, remote, layout.bytes(), called_ns);
         self.put_at(from, &layout, at, Route::Direct)
     }
 
@@ -141,8 +142,8 @@ impl OpenRound {
         route: Route,
     ) -> Operation<G> {
         let is_consecutive = layout.is_contiguous() && at.is_consecutive();
-        if layout.bytes() <= self.longest_copied() && is_consecutive {
-            let bytes = ByteLayout::lent(&from, layout);
+        if layout.bytes() <= self.longest_copied() as u64 && is_consecutive {
+            let bytes = lent(&from, layout);
             let left = self.short_put(bytes, at, route);
             return self.after_short_put(from, left);
         }
@@ -245,7 +246,7 @@ impl OpenRound {
             Err(error) => return self.refuse(error),
         };
         if self.is_short_get(&layout, &at) {
-            local = match self.bring_at_once(local, layout.first_row(key), &at, route, verb) {
+            local = match self.bring_at_once(local, first_row(&layout, key), &at, route, verb) {
                 Ok(operation) => return operation,
                 Err(local) => local,
             };
@@ -325,7 +326,7 @@ impl OpenRound {
     /// Returns registered memory for an operation with the remote side `at`.
     fn entries(&self, layout: &ByteLayout, key: LocalKey, at: &Transfer) -> Entries {
         let longest = self.state.sender.own.endpoint.max_transfer;
-        layout.entries(key, longest, at.row_bytes() as usize)
+        entries(layout, key, longest, at.row_bytes() as usize)
     }
 
     /// Refuses an invalid operation: its task fails, and so does this rank.

@@ -5,8 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain};
+use talpf_runtime::ByteLayout;
 
-use super::guards::{ByteLayout, Source};
+use super::guards::Source;
 use crate::error::Error;
 use crate::slot::{Slot, SlotTable};
 
@@ -51,17 +52,16 @@ impl<G: Source> Registered<G> {
         layout: &ByteLayout,
         access: Access,
     ) -> Result<(Self, LocalKey), Error> {
-        if let Some(slot) = slots.of_array(layout.array) {
+        if let Some(slot) = slots.of_array(guard.array()) {
             let key = slot.local_key();
             return Ok((Registered { registration: Some(Registration::Slot(slot)), guard }, key));
         }
-        let (first, bytes) = layout.hull();
-        let start = NonNull::new(first.cast_mut()).unwrap_or(NonNull::dangling());
+        let start = NonNull::new(layout.first).unwrap_or(NonNull::dangling());
         // SAFETY: the guard keeps the array, and gives the right to the rows of its layout, until
         // it is dropped or returned, after the region. Peers have no right to the region, and
         // requests under its key are those of the operation that the guard belongs to: they touch
         // the rows of the layout, and write only if `access` says so.
-        let region = unsafe { domain.register(start, bytes, access)? };
+        let region = unsafe { domain.register(start, layout.span_bytes(), access)? };
         let key = region.local_key();
         Ok((Registered { registration: Some(Registration::Own(region)), guard }, key))
     }

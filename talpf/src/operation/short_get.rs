@@ -8,10 +8,11 @@
 use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather, SendFlags, SendWorkRequest};
+use talpf_runtime::ByteLayout;
 
 use super::chain::posted;
 use super::future::awaited;
-use super::guards::{ByteLayout, Destination};
+use super::guards::Destination;
 use super::issued::Issued;
 use super::open_round::OpenRound;
 use super::payloads::Memory;

@@ -8,9 +8,9 @@
 #![allow(unsafe_code, reason = "works on memory that messages under way use other parts of")]
 
 use bytemuck::Pod;
+use talpf_runtime::ByteLayout;
 
 use super::schedule::{BufferRole, Span};
-use crate::buffer::Layout;
 use crate::operator::Fold;
 
 /// Input, output and scratch of a collective.
@@ -27,18 +27,13 @@ struct Area<T> {
     /// Memory that `first` points to, if that is not a buffer of the program. Not touched while in
     /// use.
     owned: Vec<T>,
-    /// Layout of the rectangle that `owned` is packed from.
-    rectangle: Option<Layout>,
+    /// Byte layout of the rectangle that `owned` is packed from.
+    rectangle: Option<ByteLayout>,
 }
 
 // SAFETY: the addresses stand for elements that may change threads (`T` is plain) and that
 // nobody else uses.
 unsafe impl<T: Send> Send for Memory<T> {}
-
-/// Returns the number of elements of a buffer.
-pub(super) fn elements<T>(layout: &Layout) -> usize {
-    (layout.bytes() as usize).checked_div(size_of::<T>()).unwrap_or(0)
-}
 
 impl<T: Pod> Area<T> {
     fn empty() -> Self {
@@ -53,8 +48,8 @@ impl<T: Pod> Area<T> {
     /// # Safety
     ///
     /// `layout` is that of a buffer of `T` which nobody uses while the area is in use.
-    unsafe fn of_buffer(layout: Layout) -> Self {
-        let len = elements::<T>(&layout);
+    unsafe fn of_buffer(layout: ByteLayout) -> Self {
+        let len = layout.len;
         if layout.rows == 1 {
             let first = layout.first.cast();
             return Area { first, len, owned: Vec::new(), rectangle: None };
@@ -76,7 +71,7 @@ impl<T: Pod> Area<T> {
 }
 
 /// Returns a row of a rectangle of `T`.
-fn row_of<T>(layout: &Layout, row: usize) -> *mut [T] {
+fn row_of<T>(layout: &ByteLayout, row: usize) -> *mut [T] {
     let first = layout.first.wrapping_add(row * layout.stride_bytes);
     let len = layout.row_bytes.checked_div(size_of::<T>()).unwrap_or(0);
     std::ptr::slice_from_raw_parts_mut(first.cast(), len)
@@ -88,8 +83,8 @@ impl<T: Pod> Memory<T> {
     /// The layouts are those of buffers of `T`, the output's of one that can be written, which
     /// nobody uses before the memory is dropped.
     pub(super) unsafe fn new(
-        input: Option<Layout>,
-        output: Option<Layout>,
+        input: Option<ByteLayout>,
+        output: Option<ByteLayout>,
         scratch: usize,
     ) -> Self {
         let area = |layout| match layout {
@@ -114,12 +109,13 @@ impl<T: Pod> Memory<T> {
     }
 
     /// Describes a span for a transport.
-    pub(super) fn layout(&self, span: Span) -> Layout {
-        Layout {
+    pub(super) fn layout(&self, span: Span) -> ByteLayout {
+        ByteLayout {
             first: self.at(span).cast(),
             rows: 1,
             row_bytes: span.len * size_of::<T>(),
             stride_bytes: 0,
+            len: span.len,
         }
     }
 

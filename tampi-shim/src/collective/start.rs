@@ -4,7 +4,7 @@
 use super::algorithm::Member;
 use super::call::{Call, CollectiveKind};
 use super::machine;
-use super::memory::{Memory, elements};
+use super::memory::Memory;
 use super::schedule::Schedule;
 use crate::buffer::{Buffer, BufferMut};
 use crate::communicator::Communicator;
@@ -37,7 +37,7 @@ impl Communicator {
         schedule: impl FnOnce(Member, usize) -> Result<Schedule, Error>,
     ) -> Request<B> {
         let output = buffer.layout();
-        let len = elements::<B::Element>(&output);
+        let len = output.len;
         let started = schedule(self.member(), len).map(|schedule| {
             let call = Call { kind, root, elements: Some(len) };
             // SAFETY: the request keeps the buffer, unused, until the collective has ended.
@@ -59,7 +59,7 @@ impl Communicator {
         schedule: impl FnOnce(Member, usize, usize) -> Planned,
     ) -> Request<(S, R)> {
         let (input, output) = (from.layout(), into.layout());
-        let (sent, received) = (elements::<S::Element>(&input), elements::<S::Element>(&output));
+        let (sent, received) = (input.len, output.len);
         let started = schedule(self.member(), sent, received).map(|(schedule, elements)| {
             let call = Call { kind, root, elements };
             // SAFETY: the request keeps the buffers, unused, until the collective has ended.

@@ -18,7 +18,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
 
-use crate::buffer::Layout;
+use talpf_runtime::ByteLayout;
+
 use crate::error::Error;
 use crate::rank::{Rank, WorldRank};
 use crate::select::Select;
@@ -124,7 +125,7 @@ pub(crate) trait Transport: Any + Send + Sync {
     /// # Safety
     ///
     /// The memory of `bytes` stays valid for reads, and unchanged, until the send has ended.
-    unsafe fn send(&self, message: &Outgoing, bytes: Layout) -> Start;
+    unsafe fn send(&self, message: &Outgoing, bytes: ByteLayout) -> Start;
 
     /// Starts a receive.
     ///
@@ -132,14 +133,14 @@ pub(crate) trait Transport: Any + Send + Sync {
     ///
     /// The memory of `bytes` stays valid for writes, and is used by nobody else, until the receive
     /// has ended.
-    unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start;
+    unsafe fn receive(&self, wanted: &Wanted, bytes: ByteLayout) -> Start;
 
     /// Starts to receive a message that a matched probe has taken.
     ///
     /// # Safety
     ///
     /// As for [`Transport::receive`].
-    unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start;
+    unsafe fn receive_matched(&self, message: MessageId, bytes: ByteLayout) -> Start;
 
     /// Drops a message that a matched probe has taken and that is not received.
     fn discard(&self, message: MessageId);

@@ -4,9 +4,10 @@
 
 use std::ffi::c_int;
 
+use talpf_runtime::ByteLayout;
+
 use super::call::check;
 use super::{Refused, ffi};
-use crate::buffer::Layout;
 
 /// Length of the pieces of a message that is longer than a count can be, in bytes.
 const LONGEST: usize = 1 << 30;
@@ -27,7 +28,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Returns the shape of the bytes of `layout`.
     #[inline]
-    pub(crate) fn of(layout: Layout) -> Result<Shape, Refused> {
+    pub(crate) fn of(layout: ByteLayout) -> Result<Shape, Refused> {
         if layout.rows == 1 || layout.bytes() == 0 {
             return Shape::contiguous(layout.bytes() as usize);
         }
@@ -37,7 +38,7 @@ impl Shape {
 
     /// Returns the shape of the elements of `size` bytes of `layout`.
     pub(super) fn of_elements(
-        layout: Layout,
+        layout: ByteLayout,
         size: usize,
         datatype: ffi::MPI_Datatype,
     ) -> Result<Shape, Refused> {

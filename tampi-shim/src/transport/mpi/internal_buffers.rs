@@ -2,10 +2,11 @@
 //! dropped.
 #![allow(unsafe_code, reason = "hands bytes that the engine keeps to MPI")]
 
+use talpf_runtime::ByteLayout;
+
 use super::engine::{Operation, OperationKind};
 use super::transport::{MpiTransport, sent_status};
 use super::{Matched, RawCommunicator, RawRequest, Refused, Shape};
-use crate::buffer::Layout;
 use crate::error::Error;
 use crate::status::Status;
 use crate::transport::{OperationId, Outgoing, SendMode};
@@ -13,7 +14,7 @@ use crate::transport::{OperationId, Outgoing, SendMode};
 impl MpiTransport {
     /// Returns `true` for a short message that a rank sends to itself. MPICH lets such a send wait
     /// for its receive, which may depend on it.
-    pub(super) fn is_short_to_itself(&self, message: &Outgoing, bytes: Layout) -> bool {
+    pub(super) fn is_short_to_itself(&self, message: &Outgoing, bytes: ByteLayout) -> bool {
         const SHORT: u64 = 16 << 10;
         message.destination.world.0 == self.library.rank()
             && message.mode == SendMode::Standard
@@ -25,7 +26,7 @@ impl MpiTransport {
         &self,
         communicator: RawCommunicator,
         message: &Outgoing,
-        bytes: Layout,
+        bytes: ByteLayout,
     ) -> Result<Status, Error> {
         let length = bytes.bytes() as usize;
         self.engine.reserve_buffer(length)?;
@@ -97,7 +98,7 @@ impl MpiTransport {
     }
 }
 
-fn copy_of(bytes: Layout) -> Box<[u8]> {
+fn copy_of(bytes: ByteLayout) -> Box<[u8]> {
     let mut copy = Vec::with_capacity(bytes.bytes() as usize);
     for row in 0..bytes.rows {
         let start = bytes.first.wrapping_add(row * bytes.stride_bytes);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use talpf_primitives::Mutex;
+use talpf_runtime::ByteLayout;
 use talpf_runtime::service::Sleeper;
 
 use super::blocking_calls::BlockingCalls;
@@ -16,7 +17,6 @@ use super::failure_broadcast::FailureBroadcast;
 use super::library::Shared;
 use super::probers::{Probers, selected};
 use super::{Library, Matched, RawCommunicator, RawRequest, Refused, Shape};
-use crate::buffer::Layout;
 use crate::error::Error;
 use crate::rank::Rank;
 use crate::statistics::Statistics;
@@ -106,7 +106,7 @@ impl MpiTransport {
 
     /// Starts an operation in `context`.
     #[inline]
-    fn start(&self, context: ContextId, arguments: OperationArguments, bytes: Layout) -> Start {
+    fn start(&self, context: ContextId, arguments: OperationArguments, bytes: ByteLayout) -> Start {
         if let Some(error) = self.engine.failure() {
             return Start::failed(error.clone());
         }
@@ -128,7 +128,7 @@ impl MpiTransport {
 
     /// Parks an operation until its communicator exists.
     #[cold]
-    fn park(&self, slot: &Slot, arguments: OperationArguments, bytes: Layout) -> Start {
+    fn park(&self, slot: &Slot, arguments: OperationArguments, bytes: ByteLayout) -> Start {
         let operation = OperationId(self.number());
         let (ticket, awaited) = ticket();
         let me = Weak::clone(&self.me);
@@ -150,7 +150,7 @@ impl MpiTransport {
         communicator: RawCommunicator,
         operation: Option<OperationId>,
         arguments: OperationArguments,
-        bytes: Layout,
+        bytes: ByteLayout,
     ) -> Start {
         let is_awaited =
             matches!(arguments, OperationArguments::Receive(wanted) if wanted.is_awaited);
@@ -220,16 +220,16 @@ impl MpiTransport {
 
 impl Transport for MpiTransport {
     #[inline]
-    unsafe fn send(&self, message: &Outgoing, bytes: Layout) -> Start {
+    unsafe fn send(&self, message: &Outgoing, bytes: ByteLayout) -> Start {
         self.start(message.context, OperationArguments::Send(*message), bytes)
     }
 
     #[inline]
-    unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start {
+    unsafe fn receive(&self, wanted: &Wanted, bytes: ByteLayout) -> Start {
         self.start(wanted.context, OperationArguments::Receive(*wanted), bytes)
     }
 
-    unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start {
+    unsafe fn receive_matched(&self, message: MessageId, bytes: ByteLayout) -> Start {
         match self.matched.lock().remove(&message) {
             // The message knows its communicator, so any context will do.
             Some((message, _)) => {
@@ -321,7 +321,7 @@ impl Transport for MpiTransport {
 fn start_send(
     communicator: RawCommunicator,
     message: &Outgoing,
-    bytes: Layout,
+    bytes: ByteLayout,
 ) -> Result<(RawRequest, Expected), Refused> {
     let shape = Shape::of(bytes)?;
     let (to, tag) = (message.destination.rank.0, message.tag.0);
@@ -333,7 +333,7 @@ fn start_send(
 fn start_receive(
     communicator: RawCommunicator,
     wanted: &Wanted,
-    bytes: Layout,
+    bytes: ByteLayout,
 ) -> Result<(RawRequest, Expected), Refused> {
     let shape = Shape::of(bytes)?;
     let (source, tag) = selected(wanted);
@@ -342,7 +342,7 @@ fn start_receive(
     Ok((request, Expected::Message { room: bytes.bytes() }))
 }
 
-fn start_matched(message: Matched, bytes: Layout) -> Result<(RawRequest, Expected), Refused> {
+fn start_matched(message: Matched, bytes: ByteLayout) -> Result<(RawRequest, Expected), Refused> {
     let shape = Shape::of(bytes)?;
     // SAFETY: the caller of `receive_matched` vouches for the memory.
     let request = unsafe { message.start_receive(bytes.first, &shape) }?;
@@ -360,7 +360,7 @@ fn complete_with(start: Start, ticket: Ticket) {
     }
 }
 
-pub(super) fn sent_status(message: &Outgoing, bytes: Layout) -> Status {
+pub(super) fn sent_status(message: &Outgoing, bytes: ByteLayout) -> Status {
     let (source, tag) = (message.source, message.tag);
     Status::new(source, tag, bytes.bytes())
 }

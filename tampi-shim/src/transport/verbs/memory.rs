@@ -4,9 +4,9 @@
 use std::ptr::NonNull;
 
 use ibverbs_sim::{Access, MemoryRegion, ProtectionDomain};
+use talpf_runtime::ByteLayout;
 
 use super::cell::RemoteLayout;
-use crate::buffer::Layout;
 use crate::error::Error;
 
 /// Length below which rows are packed, in bytes: a request costs about as much as a copy of that
@@ -14,7 +14,7 @@ use crate::error::Error;
 const SHORT_ROW: usize = 512;
 
 /// Memory of an operation under way. The value does not outlive the operation.
-pub(super) struct Memory(Layout);
+pub(super) struct Memory(ByteLayout);
 
 impl Memory {
     /// Creates the value for the memory of `layout`.
@@ -26,7 +26,7 @@ impl Memory {
     ///
     /// [`fill`]: Memory::fill
     /// [`register`]: Memory::register
-    pub(super) unsafe fn new(layout: Layout) -> Self {
+    pub(super) unsafe fn new(layout: ByteLayout) -> Self {
         Memory(layout)
     }
 
@@ -39,7 +39,7 @@ impl Memory {
         Memory(crate::buffer::sealed::Memory::layout(bytes))
     }
 
-    pub(super) fn layout(&self) -> &Layout {
+    pub(super) fn layout(&self) -> &ByteLayout {
         &self.0
     }
 
@@ -81,7 +81,7 @@ impl Memory {
     /// fit.
     #[inline]
     pub(super) fn fill(&mut self, parts: &[&[u8]]) {
-        let Layout { first, rows, row_bytes, stride_bytes, .. } = self.0;
+        let ByteLayout { first, rows, row_bytes, stride_bytes, .. } = self.0;
         if let ([part], 1) = (parts, rows)
             && let Ok(word) = <[u8; 8]>::try_from(*part)
             && row_bytes >= 8
@@ -116,9 +116,8 @@ impl Memory {
         domain: &ProtectionDomain,
         access: Access,
     ) -> Result<Registered, Error> {
-        let Layout { first, rows, row_bytes, stride_bytes, .. } = self.0;
-        let length = rows.saturating_sub(1) * stride_bytes + row_bytes;
-        let region = match NonNull::new(first) {
+        let length = self.0.span_bytes();
+        let region = match NonNull::new(self.0.first) {
             Some(start) if self.bytes() > 0 => {
                 // SAFETY: rows are valid until the operation has ended, and the region is dropped
                 // before that. Requests name bytes of rows only, and nobody else uses those.
@@ -141,7 +140,7 @@ impl Registered {
     }
 
     /// Describes the memory for a peer.
-    pub(super) fn remote_layout(&self, layout: &Layout) -> RemoteLayout {
+    pub(super) fn remote_layout(&self, layout: &ByteLayout) -> RemoteLayout {
         let key = self.region.as_ref().map_or(0, |region| region.remote_key().to_u32());
         RemoteLayout {
             address: layout.first.addr() as u64,

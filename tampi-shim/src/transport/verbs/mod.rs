@@ -35,8 +35,8 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use talpf_primitives::MutexGuard;
-use talpf_runtime::Group;
 use talpf_runtime::service::{Pace, serve};
+use talpf_runtime::{ByteLayout, Group};
 
 use self::cell::INLINE;
 use self::deferred::DeferredActions;
@@ -52,7 +52,6 @@ use super::{
     ContextId, Members, MessageId, OperationId, Outgoing, Probed, SendMode, Start, Transport,
     Wanted,
 };
-use crate::buffer::Layout;
 use crate::config::Config;
 use crate::error::Error;
 use crate::matching::{EntryId, Key, Selection};
@@ -176,7 +175,7 @@ fn selection(wanted: &Wanted) -> Selection {
 
 impl Transport for Verbs {
     #[inline]
-    unsafe fn send(&self, message: &Outgoing, bytes: Layout) -> Start {
+    unsafe fn send(&self, message: &Outgoing, bytes: ByteLayout) -> Start {
         let link = match self.world.link(self.rank, message.destination.world) {
             Ok(link) => link,
             Err(error) => return Start::failed(error),
@@ -223,7 +222,7 @@ impl Transport for Verbs {
     }
 
     #[inline]
-    unsafe fn receive(&self, wanted: &Wanted, bytes: Layout) -> Start {
+    unsafe fn receive(&self, wanted: &Wanted, bytes: ByteLayout) -> Start {
         let state = self.state();
         let selection = selection(wanted);
         // SAFETY: the promise of the caller.
@@ -271,7 +270,7 @@ impl Transport for Verbs {
         Start::UnderWay { awaited, operation: OperationId(id.to_u64()) }
     }
 
-    unsafe fn receive_matched(&self, message: MessageId, bytes: Layout) -> Start {
+    unsafe fn receive_matched(&self, message: MessageId, bytes: ByteLayout) -> Start {
         let state = self.state();
         let mut deferred = DeferredActions::default();
         // SAFETY: the promise of the caller.

@@ -24,11 +24,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use talpf_runtime::ByteLayout;
+
 pub use self::element::{Element, Update};
 use self::raw::{RawWindow, WindowAddress};
 use super::transport::MpiTransport;
 use super::{Refused, Shape, ffi};
-use crate::buffer::{Buffer, BufferMut, Layout};
+use crate::buffer::{Buffer, BufferMut};
 use crate::communicator::{Communicator, Traffic};
 use crate::error::Error;
 use crate::rank::Rank;
@@ -166,7 +168,7 @@ impl<T: Element> Window<T> {
     ) -> Result<T, Error> {
         let mut pair = vec![value, value];
         let (first, raw) = (crate::buffer::sealed::Memory::layout(&mut pair), self.raw);
-        let one = Layout { row_bytes: size_of::<T>(), ..first };
+        let one = ByteLayout { row_bytes: size_of::<T>(), len: 1, ..first };
         let start = self.start(one, target, at, move |address| {
             let (size, datatype) = (size_of::<T>(), T::datatype());
             let operation = update.operation();
@@ -236,7 +238,7 @@ impl<T: Element> Window<T> {
 
     fn start(
         &self,
-        bytes: Layout,
+        bytes: ByteLayout,
         target: Rank,
         first: usize,
         begin: impl FnOnce(WindowAddress) -> Result<super::RawRequest, Refused>,
