@@ -68,13 +68,11 @@ pub(super) struct HeatOptions {
     #[arg(long, value_name = "C", value_parser = number_within(Problem::EXTENTS), requires = "rows")]
     cols: Option<usize>,
 
-    /// Rows and columns of a block, the unit of work of tasks; a task of jacobi computes as many
-    /// blocks side by side as make 4096 columns [default: from the caches, see `talpf info`; for
-    /// gauss-seidel two blocks per core side by side, of 256 to 1024]
+    /// Rows and columns of a block
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
     block: Option<usize>,
 
-    /// Steps to compute [default: 1000, 500 for gauss-seidel, a fifth of that for compare]
+    /// Steps to compute
     #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
     steps: Option<usize>,
 

@@ -14,8 +14,7 @@ pub(super) struct ProblemOptions {
     #[arg(long, value_name = "S", value_parser = number_within(Problem::SIZES))]
     size: Option<usize>,
 
-    /// Rows of a block, the unit of work of tasks; a block spans the whole matrix, in matmul-g the
-    /// tile of a rank [default: two blocks per core, of 64 to 256]
+    /// Rows of a block, the unit of work of tasks
     #[arg(long, value_name = "B", value_parser = number_within(Problem::SIZES))]
     block: Option<usize>,
 

@@ -2,6 +2,7 @@
 
 mod app;
 mod compare;
+mod defaults;
 mod heat;
 mod histogram;
 mod info;
@@ -34,6 +35,7 @@ use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
 
+use self::defaults::with_help;
 use self::heat::{HeatOptions, JacobiOptions};
 
 /// Default number of steps of Jacobi; Gauss-Seidel needs half of them.
@@ -50,16 +52,22 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Heat diffusion on a rectangle with the Jacobi method
+    #[command(mut_args(with_help(defaults::JACOBI)))]
     Jacobi(app::Options<Jacobi, JacobiOptions>),
     /// Heat diffusion on a rectangle with the Gauss-Seidel method
+    #[command(mut_args(with_help(defaults::GAUSS_SEIDEL)))]
     GaussSeidel(app::Options<GaussSeidel, HeatOptions>),
     /// Gravity between all pairs of particles
+    #[command(mut_args(with_help(defaults::NBODY)))]
     Nbody(app::Options<Nbody, nbody::ProblemOptions>),
     /// Repeated multiplication of matrices on a ring of row slices
+    #[command(mut_args(with_help(defaults::MATMUL)))]
     Matmul(app::Options<Matmul, matmul::ProblemOptions>),
     /// Repeated multiplication on a square of ranks that fetch the tiles they need (MatMulG)
+    #[command(mut_args(with_help(defaults::MATMUL_G)))]
     MatmulG(app::Options<MatmulG, matmul::ProblemOptions>),
     /// Histogram whose bins are distributed over the ranks, with remote atomics
+    #[command(mut_args(with_help(defaults::HISTOGRAM)))]
     Histogram(app::Options<Histogram, histogram::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),

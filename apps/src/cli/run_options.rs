@@ -17,8 +17,7 @@ use super::number_within::number_within;
 /// Machine to run on, and uses of the result.
 #[derive(Args, Debug)]
 pub(super) struct RunOptions {
-    /// Ranks that share the work [default: 2, or 4 for matmul-g, or 1 for a tiny problem, or those
-    /// of --grid]
+    /// Ranks that share the work
     #[arg(long, value_name = "N", value_parser = number_within(Machine::RANKS))]
     ranks: Option<usize>,
 

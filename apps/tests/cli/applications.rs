@@ -252,3 +252,25 @@ fn priorities_let_chains_advance_side_by_side() {
     let (with, without) = (overtakings("on", folder.path()), overtakings("off", folder.path()));
     assert!(4 * with < without, "{with} with priorities, {without} without");
 }
+
+/// Tests options that several applications have with different defaults.
+#[test]
+fn help_gives_the_defaults_of_its_own_application_only() {
+    let apps = ["jacobi", "gauss-seidel", "nbody", "matmul", "matmul-g", "histogram"];
+    for (app, compared) in apps.into_iter().flat_map(|app| [(app, false), (app, true)]) {
+        let words = if compared { vec!["compare", app, "--help"] } else { vec![app, "--help"] };
+        let help = stdout_of(&talpf_with(&words));
+        let (_, options) = help.split_once("Options:").expect("a list of options");
+        for option in ["--ranks", "--block"] {
+            let text = options.split_once(&format!("{option} <")).expect(option).1;
+            let text = text.split("\n      --").next().unwrap_or_default();
+            assert!(text.contains("[default: "), "{words:?} {option}: {text}");
+            for other in apps.iter().filter(|other| **other != app) {
+                assert!(!text.contains(other), "{words:?} {option}: {text}");
+            }
+        }
+        let least = if app == "matmul-g" { [" 4", " 1,4,9,16"] } else { [" 2", " 1,2,4,8"] };
+        let ranks = options.split_once("--ranks <").expect("ranks").1;
+        assert!(ranks.contains(&format!("[default:{}", least[usize::from(compared)])), "{ranks}");
+    }
+}

@@ -29,6 +29,7 @@ use talpf_apps::nbody::Nbody;
 use talpf_apps::run::{App, Machine, Problem, Variant};
 
 use self::results::Results;
+use super::defaults::{self, with_help};
 use super::heat::{HeatOptions, JacobiOptions};
 use super::launcher::must_be_alone;
 use super::number_within::number_within;
@@ -49,16 +50,22 @@ pub(super) struct Options {
 #[derive(Debug, Subcommand)]
 enum Application {
     /// Heat diffusion with the Jacobi method
+    #[command(mut_args(with_help(defaults::COMPARED_JACOBI)))]
     Jacobi(Comparison<Jacobi, JacobiOptions>),
     /// Heat diffusion with the Gauss-Seidel method
+    #[command(mut_args(with_help(defaults::COMPARED_GAUSS_SEIDEL)))]
     GaussSeidel(Comparison<GaussSeidel, HeatOptions>),
     /// Gravity between particles
+    #[command(mut_args(with_help(defaults::COMPARED_NBODY)))]
     Nbody(Comparison<Nbody, nbody::ProblemOptions>),
     /// Multiplication on a ring
+    #[command(mut_args(with_help(defaults::COMPARED_MATMUL)))]
     Matmul(Comparison<Matmul, matmul::ProblemOptions>),
     /// Multiplication on a square of ranks
+    #[command(mut_args(with_help(defaults::COMPARED_MATMUL_G)))]
     MatmulG(Comparison<MatmulG, matmul::ProblemOptions>),
     /// Histogram with remote atomics
+    #[command(mut_args(with_help(defaults::COMPARED_HISTOGRAM)))]
     Histogram(Comparison<Histogram, histogram::ProblemOptions>),
 }
 
@@ -83,8 +90,7 @@ struct Comparison<A: App, P: Args> {
 /// Settings of all applications.
 #[derive(Args, Debug)]
 struct Settings {
-    /// Numbers of ranks, separated by commas [default: 1,2,4,8, or 1,4,9,16 for matmul-g, or
-    /// those of --grid]
+    /// Numbers of ranks, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "N,N", value_parser = number_within(Machine::RANKS))]
     ranks: Vec<usize>,
 
