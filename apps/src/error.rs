@@ -119,6 +119,19 @@ pub enum Error {
         limit: String,
     },
 
+    /// An input file ends before one of its values.
+    #[error("{file}:{line}: {field} is missing at the end of the file, expected {limit}")]
+    MissingField {
+        /// Name of the file.
+        file: String,
+        /// Number of the line after the last one, counted from one.
+        line: usize,
+        /// Name of the missing field.
+        field: &'static str,
+        /// Description of valid values.
+        limit: String,
+    },
+
     /// The data would not fit into memory.
     #[error(
         "the run needs {} MiB{}, but {} MiB are available",

@@ -31,12 +31,12 @@ pub(crate) fn lines<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Li
     })
 }
 
-/// Returns a stand-in for the line after the last one.
+/// Returns a stand-in for the line after the last one, without text.
 pub(crate) fn end<'a>(file: &'a str, text: &str) -> Line<'a> {
-    Line { file, number: text.lines().count() + 1, text: "end of file" }
+    Line { file, number: text.lines().count() + 1, text: "" }
 }
 
-/// Non-empty line, without its comment.
+/// Line without its comment. Only the end of a file has no text.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     file: &'a str,
@@ -67,7 +67,11 @@ impl<'a> Line<'a> {
 
     pub(crate) fn error(self, field: &'static str, value: &str, limit: String) -> Error {
         const LONGEST_QUOTE: usize = 60;
+        let (file, line) = (self.file.to_owned(), self.number);
+        if self.text.is_empty() {
+            return Error::MissingField { file, line, field, limit };
+        }
         let value = value.chars().take(LONGEST_QUOTE).collect();
-        Error::Field { file: self.file.to_owned(), line: self.number, field, value, limit }
+        Error::Field { file, line, field, value, limit }
     }
 }

@@ -28,7 +28,7 @@ pub fn default_sources() -> Vec<Source> {
 /// Reads the sources of a file.
 ///
 /// **Errors**: [`Error::Read`] if the file cannot be read or is longer than 1 MiB; [`Error::Field`]
-/// if a field is invalid.
+/// if a field is invalid; [`Error::MissingField`] if the file ends early.
 pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
     let text = text_file::read(path, LONGEST_FILE)?;
     parse(&path.display().to_string(), &text)
@@ -36,15 +36,15 @@ pub fn load(path: &Path) -> Result<Vec<Source>, Error> {
 
 /// Parses the sources in `text`; errors name `file`.
 ///
-/// **Errors**: [`Error::Field`].
+/// **Errors**: [`Error::Field`], [`Error::MissingField`].
 pub fn parse(file: &str, text: &str) -> Result<Vec<Source>, Error> {
     let mut lines = text_file::lines(file, text);
     let end = text_file::end(file, text);
 
     let count_line = lines.next().unwrap_or(end);
     let count = count_of(count_line)?;
-    let sources = (0..count)
-        .map(|_| source_of(lines.next().unwrap_or(end), count))
+    let sources = (1..=count)
+        .map(|number| source_of(lines.next().unwrap_or(end), number, count))
         .collect::<Result<Vec<_>, _>>()?;
     match lines.next() {
         None => Ok(sources),
@@ -62,9 +62,9 @@ fn count_of(line: Line<'_>) -> Result<usize, Error> {
     }
 }
 
-fn source_of(line: Line<'_>, count: usize) -> Result<Source, Error> {
+fn source_of(line: Line<'_>, number: usize, count: usize) -> Result<Source, Error> {
     let Some([row, col, size, temperature]) = line.fields() else {
-        let limit = format!("row, column, size and temperature of one of {count} sources");
+        let limit = format!("row, column, size and temperature of source {number} of {count}");
         return Err(line.error("heat source", line.text, limit));
     };
     let from_0_to_1 = |field, text| {
@@ -149,13 +149,15 @@ mod tests {
 
     #[test]
     fn lines_too_few_too_many_or_of_wrong_length_are_errors() {
-        let limit = "expected row, column, size and temperature of one of 1 sources";
+        let limit = "expected row, column, size and temperature of source 1 of 1";
         for bad in ["0 0 1", "0 0 1 1 1"] {
             let error = error_of(&format!("1\n{bad}\n"));
             assert_eq!(error, format!("heat.conf:2: heat source is {bad:?}, {limit}"));
         }
-        assert_eq!(error_of("1"), format!("heat.conf:2: heat source is \"end of file\", {limit}"));
-        assert!(error_of("").starts_with("heat.conf:1: number of heat sources is \"end of file\""));
+        let missing = "is missing at the end of the file";
+        assert_eq!(error_of("1"), format!("heat.conf:2: heat source {missing}, {limit}"));
+        let limit = "expected a whole number from 1 to 1024";
+        assert_eq!(error_of(""), format!("heat.conf:1: number of heat sources {missing}, {limit}"));
         assert_eq!(
             error_of("1\n0 0 1 1\n0 0 1 2\n"),
             "heat.conf:3: line is \"0 0 1 2\", expected the end after source 1"

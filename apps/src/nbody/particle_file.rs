@@ -17,18 +17,20 @@ use crate::text_file::{self, Line};
 
 const LONGEST_FILE: u64 = 1 << 28;
 const FARTHEST: f64 = 1e6;
+/// Description of a particle in error messages.
+const FIELDS: &str = "x, y, z, vx, vy, vz and mass";
 
 /// Reads the particles of a file.
 ///
 /// **Errors**: [`Error::Read`] if the file cannot be read or is longer than 256 MiB, and
-/// [`Error::Field`] if a field is invalid.
+/// [`Error::Field`] if a field is invalid; [`Error::MissingField`] without a particle.
 pub fn load(path: &Path) -> Result<Vec<Particle>, Error> {
     parse(&path.display().to_string(), &text_file::read(path, LONGEST_FILE)?)
 }
 
 /// Parses the particles in `text`; errors name `file`.
 ///
-/// **Errors**: [`Error::Field`].
+/// **Errors**: [`Error::Field`], [`Error::MissingField`].
 pub fn parse(file: &str, text: &str) -> Result<Vec<Particle>, Error> {
     let most = *Particles::COUNTS.end();
     let mut particles = Vec::new();
@@ -40,15 +42,14 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Particle>, Error> {
     }
     if particles.is_empty() {
         let end = text_file::end(file, text);
-        return Err(end.error("particle", end.text, "at least one particle".into()));
+        return Err(end.error("particle", end.text, FIELDS.into()));
     }
     Ok(particles)
 }
 
 fn particle_of(line: Line<'_>) -> Result<Particle, Error> {
     let Some([x, y, z, vx, vy, vz, mass]) = line.fields() else {
-        let limit = "x, y, z, vx, vy, vz and mass".into();
-        return Err(line.error("particle", line.text, limit));
+        return Err(line.error("particle", line.text, FIELDS.into()));
     };
     let near = |field, text| {
         let limit = format!("a number from -{FARTHEST} to {FARTHEST}");
@@ -98,6 +99,7 @@ mod tests {
         let error = parse("p", "1 2 3").unwrap_err().to_string();
         assert_eq!(error, "p:1: particle is \"1 2 3\", expected x, y, z, vx, vy, vz and mass");
         let error = parse("p", "# none\n").unwrap_err().to_string();
-        assert_eq!(error, "p:2: particle is \"end of file\", expected at least one particle");
+        let missing = "particle is missing at the end of the file";
+        assert_eq!(error, format!("p:2: {missing}, expected x, y, z, vx, vy, vz and mass"));
     }
 }

@@ -129,7 +129,11 @@ fn config_with_a_bad_field_names_line_field_value_and_limit() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("heat.conf");
     for (text, place, expected) in [
-        ("", 1, "number of heat sources is \"end of file\", expected a whole number"),
+        (
+            "",
+            1,
+            "number of heat sources is missing at the end of the file, expected a whole number",
+        ),
         ("0\n", 1, "number of heat sources is \"0\", expected a whole number from 1 to 1024"),
         ("1\n2 0 1 1\n", 2, "row is \"2\", expected a number from 0 to 1"),
         ("1\n0 x 1 1\n", 2, "column is \"x\", expected a number from 0 to 1"),
