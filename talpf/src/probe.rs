@@ -15,9 +15,10 @@ use crate::sync::SyncMode;
 /// **Source**: `lpf_machine_t` of LPF.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// *g*. **Units**: nanoseconds a byte.
+    /// *g*, from the fastest of several measurements; 0 if other programs disturb the machine more
+    /// than the bytes take. **Units**: nanoseconds a byte.
     pub g_ns: f64,
-    /// *l*. **Units**: nanoseconds.
+    /// *l*, the median of several measurements. **Units**: nanoseconds.
     pub l_ns: f64,
 }
 
@@ -51,25 +52,26 @@ impl Context {
                 samples[sample] = self.supersteps(steps, &from, &to, &slot, next).await?;
             }
         }
-        let mut times = [0.0; 2];
-        for (((_, steps), samples), ns) in lengths.into_iter().zip(&mut samples).zip(&mut times) {
-            samples[1..].sort_unstable();
-            *ns = samples[1 + SAMPLES / 2] as f64 / f64::from(steps);
-        }
+        let [(median_ns, short_ns), (_, long_ns)] = std::array::from_fn(|at| {
+            let (samples, steps) = (&mut samples[at][1..], f64::from(lengths[at].1));
+            samples.sort_unstable();
+            (samples[SAMPLES / 2] as f64 / steps, samples[0] as f64 / steps)
+        });
+        let times: [f64; 3] = [median_ns, short_ns, long_ns];
         self.deregister(slot)?;
         let own = Ok((bytes_of(&times).to_vec(), ()));
         let ((), all) = self.world().all_gather(self.rank(), Call::Probe, own).await?;
-        let [mut short_ns, mut long_ns] = times;
+        let mut slowest = times;
         for (rank, bytes) in all.each() {
-            let [short, long]: [f64; 2] =
-                bytemuck::try_pod_read_unaligned(bytes).map_err(|_| {
-                    let what = format!("{} bytes as the times of a probe", bytes.len());
-                    Error::BadControlMessage { rank, what }
-                })?;
-            (short_ns, long_ns) = (short_ns.max(short), long_ns.max(long));
+            let times: [f64; 3] = bytemuck::try_pod_read_unaligned(bytes).map_err(|_| {
+                let what = format!("{} bytes as the times of a probe", bytes.len());
+                Error::BadControlMessage { rank, what }
+            })?;
+            slowest.iter_mut().zip(times).for_each(|(slowest, ns)| *slowest = slowest.max(ns));
         }
+        let [l_ns, short_ns, long_ns] = slowest;
         let further = (size_of::<u64>() * (LONG - SHORT)) as f64;
-        Ok(Machine { g_ns: ((long_ns - short_ns) / further).max(0.0), l_ns: short_ns })
+        Ok(Machine { g_ns: ((long_ns - short_ns) / further).max(0.0), l_ns })
     }
 
     /// Runs some supersteps. Returns the time in nanoseconds.

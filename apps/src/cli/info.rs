@@ -55,7 +55,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
         ("put", put),
         ("l", format!("{:.2} us per superstep (2 ranks, 8 bytes each way)", costs.bsp.l_ns / 1e3)),
-        ("g", format!("{:.3} ns per further byte each way", costs.bsp.g_ns)),
+        ("g", cost_of_bytes(costs.bsp.g_ns)),
         ("messages", messages.to_string()),
         ("their costs", message_costs.to_string()),
     ];
@@ -76,6 +76,15 @@ fn blocks() -> String {
         nbody::block(4096),
         matmul::block(1024),
     )
+}
+
+/// Formats the cost of bytes, if it is more than the load of the machine hides.
+fn cost_of_bytes(ns: f64) -> String {
+    if ns > 0.0 {
+        format!("{ns:.4} ns per further byte each way")
+    } else {
+        "hidden by other load on this machine".to_owned()
+    }
 }
 
 /// Returns how long an adaptive polling task polls without success before it pauses.
@@ -105,4 +114,15 @@ fn copy_rate(bytes: usize, copies: usize) -> f64 {
         }
     });
     (bytes * copies) as f64 / seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_of_bytes_that_load_hides_is_no_number() {
+        assert_eq!(cost_of_bytes(0.1875), "0.1875 ns per further byte each way");
+        assert_eq!(cost_of_bytes(0.0), "hidden by other load on this machine");
+    }
 }
