@@ -33,7 +33,7 @@ pub enum Error {
     },
 
     /// Ranks of the variant would wait for each other for ever, if a run could end at a tolerance.
-    #[error("{variant} with a tolerance is for at most {most} ranks, and ranks is {ranks}")]
+    #[error("ranks is {ranks}, expected at most {most} for {variant} with a tolerance")]
     ToleranceOfRanks {
         /// Name of the requested variant.
         variant: &'static str,
@@ -83,7 +83,7 @@ pub enum Error {
 
     /// The grid of ranks has not as many as the run.
     #[error(
-        "grid is {rows}x{cols}, that of {} ranks, and ranks is {ranks}",
+        "ranks is {ranks}, but a grid of {rows}x{cols} has {} ranks",
         *rows as usize * *cols as usize
     )]
     Grid {

@@ -65,7 +65,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A size or number is out of range.
-    #[error("{what} is {value}, the limit is {limit}")]
+    #[error("{what} is {value}, expected {} {limit}", bound(*value, *limit))]
     Size {
         /// Name of the size.
         what: &'static str,
@@ -113,6 +113,11 @@ pub enum Error {
         /// Text of the system's error.
         reason: String,
     },
+}
+
+/// Returns the word before the limit that a value is beyond.
+fn bound(value: usize, limit: usize) -> &'static str {
+    if value < limit { "at least" } else { "at most" }
 }
 
 /// The failure of a task: it panicked or reported an error itself, or a task before it did.

@@ -321,18 +321,18 @@ mod tests {
         assert!(Decomposition::grid([5, 2], [10, 4], 2).is_ok());
         assert_eq!(
             text(Decomposition::grid([5, 2], [10, 3], 2)),
-            "3 columns on 2 ranks, each needs at least 2"
+            "3 columns are too few for 2 ranks, of which each needs at least 2"
         );
         assert_eq!(
             text(Decomposition::rows(11, [10, 1], 1)),
-            "10 rows on 11 ranks, each needs at least 1"
+            "10 rows are too few for 11 ranks, of which each needs at least 1"
         );
         assert_eq!(
             text(Decomposition::rows(0, [10, 1], 1)),
-            "10 rows on 0 ranks, each needs at least 1"
+            "10 rows are too few for 0 ranks, of which each needs at least 1"
         );
         let none = text(Decomposition::rows(1, [10, 1], 0));
-        assert_eq!(none, "width of a halo is 0, the limit is 1");
+        assert_eq!(none, "width of a halo is 0, expected at least 1");
         let grid = Decomposition::grid([2, 3], [10, 9], 1).unwrap();
         assert_eq!(grid.part(Rank(5)).unwrap(), [5..10, 6..9]);
         assert_eq!(grid.parts().last().unwrap(), [5..10, 6..9]);

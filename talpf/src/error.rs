@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use talpf_runtime::{ArrayLabel, Rect};
 
-use crate::numbers::{Elements, LaneNumber, Rank, Round};
+use crate::numbers::{Elements, LOCAL_SLOT, LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
 
 /// An error of the one-sided layer.
@@ -12,13 +12,13 @@ use crate::window::{Claim, Kind};
 #[non_exhaustive]
 pub enum Error {
     /// A size or count is beyond its limit.
-    #[error("{what} is {value}, the limit is {limit}")]
+    #[error("{what} is {value}, expected {} {limit}", bound(*value, *limit))]
     Limit {
         /// Name of the size.
         what: &'static str,
         /// The value that was given.
         value: u64,
-        /// The smallest or largest that is possible.
+        /// The smallest or largest value that is possible.
         limit: u64,
     },
     /// A setting has a value that cannot be read.
@@ -66,19 +66,19 @@ pub enum Error {
         why: &'static str,
     },
     /// The slot was deregistered, or is not one of this rank.
-    #[error("slot {slot} does not exist")]
+    #[error("{} does not exist at this rank: it was deregistered, or belongs to another rank", name_of(*slot))]
     NoSuchSlot {
         /// The slot's number.
         slot: u32,
     },
     /// A slot of one run was used in another.
-    #[error("slot {slot} belongs to another run of this process")]
+    #[error("{} belongs to another run of this process", name_of(*slot))]
     SlotOfOtherRun {
         /// The slot's number in its own run.
         slot: u32,
     },
     /// A handle was used after the end of its run.
-    #[error("the run has ended")]
+    #[error("the run that this handle belongs to has ended")]
     RunEnded,
     /// The ranks register arrays of different element sizes as one slot.
     #[error("slot {slot}: element size is {here} bytes here and {there} bytes at {rank}")]
@@ -93,7 +93,9 @@ pub enum Error {
         rank: Rank,
     },
     /// An operation reaches beyond the target's slot.
-    #[error("elements {index}..{end} of slot {slot} at {rank} do not exist, it has {len}")]
+    #[error(
+        "elements {index}..{end} of slot {slot} at {rank} do not exist: the slot has {len} there"
+    )]
     OutOfSlot {
         /// The slot's number.
         slot: u32,
@@ -108,7 +110,7 @@ pub enum Error {
     },
     /// An operation is on a rectangle that the target's matrix does not have.
     #[error(
-        "rows {}..{}, columns {}..{} of slot {slot} at {rank} do not exist, it is {rows} x {cols} there",
+        "rows {}..{}, columns {}..{} of slot {slot} at {rank} do not exist: the matrix is {rows} x {cols} there",
         rect.row, rect.row_end, rect.col, rect.col_end
     )]
     OutOfMatrix {
@@ -125,7 +127,7 @@ pub enum Error {
     },
     /// An operation has more or fewer local elements than the remote rectangle.
     #[error(
-        "rows {}..{}, columns {}..{} of slot {slot} at {rank} are {} elements, and {len} are local",
+        "rows {}..{}, columns {}..{} of slot {slot} at {rank} are {} elements, but the local region has {len}",
         rect.row, rect.row_end, rect.col, rect.col_end, rect.rows() * rect.cols()
     )]
     OtherLength {
@@ -165,7 +167,7 @@ pub enum Error {
     /// [`Config::check_conflicts`](crate::Config::check_conflicts) is set.
     #[error(
         "{lane} {round}: {reader} {reads} and {writer} {writes} elements {index}..{end} of slot \
-         {slot} at {target}"
+         {slot} at {target}: a round must not read and write one location"
     )]
     Conflict {
         /// The lane.
@@ -244,7 +246,9 @@ pub enum Error {
         operations: u64,
     },
     /// A step of an iteration has operations on a lane that no sync of the step follows.
-    #[error("{lane}: operations of a step, and no sync of {lane} follows them in the step")]
+    #[error(
+        "a step of an iteration has operations on {lane}, and no sync of {lane} follows them in the step"
+    )]
     StepNotClosed {
         /// The lane.
         lane: LaneNumber,
@@ -277,7 +281,7 @@ pub enum Error {
     },
     /// A rank is too many rounds ahead of a rank that it sends to.
     #[error(
-        "{rank} is in {ahead} of {lane} and {peer} in {behind}: at most {limit} may be between"
+        "{rank} is in {ahead} of {lane} and {peer} in {behind}: ranks may be at most {limit} rounds apart"
     )]
     TooFarAhead {
         /// The lane.
@@ -294,7 +298,7 @@ pub enum Error {
         limit: u64,
     },
     /// The two ends of a double-buffered channel do not match.
-    #[error("{what}: {here} here and {there} at {rank}")]
+    #[error("double-buffered channel: {what} is {here} here and {there} at {rank}")]
     LinksDiffer {
         /// Name of the value that differs.
         what: &'static str,
@@ -370,7 +374,7 @@ pub enum Error {
         why: &'static str,
     },
     /// A round of a double-buffered channel has no put on a link, or more than one.
-    #[error("{lane} {round}: {puts} puts on link {link}, one expected")]
+    #[error("{lane} {round}: {puts} puts on link {link}, expected one in every round")]
     NotOnePut {
         /// The lane.
         lane: LaneNumber,
@@ -382,7 +386,7 @@ pub enum Error {
         puts: u32,
     },
     /// A decomposition has parts that are smaller than their halos, or none.
-    #[error("{cells} {what} on {parts} ranks, each needs at least {width}")]
+    #[error("{cells} {what} are too few for {parts} ranks, of which each needs at least {width}")]
     TooManyParts {
         /// `rows` or `columns`.
         what: &'static str,
@@ -473,6 +477,16 @@ pub enum Error {
     /// An error of the task runtime.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),
+}
+
+/// Returns the word before the limit that a value is beyond.
+fn bound(value: u64, limit: u64) -> &'static str {
+    if value < limit { "at least" } else { "at most" }
+}
+
+/// Returns the name of a slot; those of `register_local` have no number.
+fn name_of(slot: u32) -> String {
+    if slot == LOCAL_SLOT { "a local slot".to_owned() } else { format!("slot {slot}") }
 }
 
 impl Error {

@@ -15,6 +15,9 @@ pub struct LaneNumber(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Round(pub u64);
 
+/// Number of every slot of `register_local`, which no peer refers to.
+pub(crate) const LOCAL_SLOT: u32 = u32::MAX;
+
 /// Elements of a slot, by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -20,7 +20,7 @@ use talpf_runtime::{Array, ArrayLabel, Matrix, Rect};
 
 use crate::all_gather::Gathered;
 use crate::error::Error;
-use crate::numbers::Rank;
+use crate::numbers::{LOCAL_SLOT, Rank};
 
 pub use self::remote_region::RemoteRegion;
 
@@ -114,8 +114,6 @@ pub(crate) enum Use {
 
 /// The end of an error about an operation on a remote region of a local slot.
 const NOT_GLOBAL: &str = ": peers reach slots of `register_global` and `register_raw`";
-/// The number of every local slot, which no peer refers to.
-const LOCAL: u32 = u32::MAX;
 
 /// A slot of this rank.
 pub(crate) struct Slot {
@@ -171,7 +169,7 @@ impl Slot {
         };
         Ok(Slot {
             run,
-            number: LOCAL,
+            number: LOCAL_SLOT,
             array: parts.array,
             element_bytes: element_bytes as u64,
             usage,
@@ -212,9 +210,9 @@ impl Slot {
     /// Sets the number and the descriptors that all ranks gave in the collective call.
     fn with_peers(mut self, gathered: &Gathered) -> Result<Self, Error> {
         self.number = match u32::try_from(gathered.number) {
-            Ok(number) if number < LOCAL => number,
+            Ok(number) if number < LOCAL_SLOT => number,
             _ => {
-                let (value, limit) = (gathered.number, u64::from(LOCAL));
+                let (value, limit) = (gathered.number, u64::from(LOCAL_SLOT));
                 return Err(Error::Limit { what: "number of collective calls", value, limit });
             }
         };

@@ -8,7 +8,7 @@ use crate::tag::Tag;
 #[non_exhaustive]
 pub enum Error {
     /// A size or count is out of range.
-    #[error("{what} is {value}, the limit is {limit}")]
+    #[error("{what} is {value}, expected {} {limit}", bound(*value, *limit))]
     Limit {
         /// Name of the size or count.
         what: &'static str,
@@ -36,7 +36,9 @@ pub enum Error {
         ranks: u32,
     },
     /// A message is longer than the buffer of the receive that takes it.
-    #[error("{sent} bytes from {source_rank} with {tag}, the buffer has {room}")]
+    #[error(
+        "a message of {sent} bytes from {source_rank} with {tag} does not fit into a buffer of {room}"
+    )]
     Truncated {
         /// The sender.
         source_rank: Rank,
@@ -57,7 +59,7 @@ pub enum Error {
         room: u64,
     },
     /// A list of ranks names a rank more than once.
-    #[error("{rank} is named twice")]
+    #[error("a list of ranks names {rank} twice")]
     RankNamedTwice {
         /// The repeated rank.
         rank: Rank,
@@ -135,4 +137,9 @@ pub enum Error {
     /// An error of the task runtime.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),
+}
+
+/// Returns the word before the limit that a value is beyond.
+fn bound(value: u64, limit: u64) -> &'static str {
+    if value < limit { "at least" } else { "at most" }
 }

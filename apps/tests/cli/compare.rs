@@ -76,7 +76,7 @@ fn grids_are_compared_in_the_variants_that_take_them() {
     assert_eq!(error, expected);
     for ranks in [1, 4] {
         let error = error_of(&talpf(&format!("{grid} --ranks {ranks}")));
-        assert_eq!(error, format!("grid is 2x3, that of 6 ranks, and ranks is {ranks}"));
+        assert_eq!(error, format!("ranks is {ranks}, but a grid of 2x3 has 6 ranks"));
     }
 }
 

@@ -55,7 +55,7 @@ fn a_tolerance_is_a_number_of_at_least_0() {
     }
     let run = "gauss-seidel --rows 40 --cols 9 --ranks 34 --variant talpf-default --tolerance 1";
     let error = error_of(&talpf(run));
-    assert_eq!(error, "talpf-default with a tolerance is for at most 33 ranks, and ranks is 34");
+    assert_eq!(error, "ranks is 34, expected at most 33 for talpf-default with a tolerance");
 }
 
 #[test]

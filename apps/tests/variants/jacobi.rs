@@ -119,10 +119,16 @@ fn a_grid_that_does_not_fit_is_an_error() {
         run::<Jacobi>(variant, &problem, machine, &Observer::default()).unwrap_err().to_string()
     };
     let cached = Variant::TalpfCached;
-    assert_eq!(error(cached, [2, 3], 4), "grid is 2x3, that of 6 ranks, and ranks is 4");
-    assert_eq!(error(cached, [2, 3], 1), "grid is 2x3, that of 6 ranks, and ranks is 1");
-    assert_eq!(error(cached, [1, 4], 4), "3 columns on 4 ranks, each needs at least 1");
-    assert_eq!(error(Variant::Tampi, [5, 1], 5), "4 rows on 5 ranks, each needs at least 1");
+    assert_eq!(error(cached, [2, 3], 4), "ranks is 4, but a grid of 2x3 has 6 ranks");
+    assert_eq!(error(cached, [2, 3], 1), "ranks is 1, but a grid of 2x3 has 6 ranks");
+    assert_eq!(
+        error(cached, [1, 4], 4),
+        "3 columns are too few for 4 ranks, of which each needs at least 1"
+    );
+    assert_eq!(
+        error(Variant::Tampi, [5, 1], 5),
+        "4 rows are too few for 5 ranks, of which each needs at least 1"
+    );
     assert_eq!(
         error(Variant::TalpfRawCached, [2, 2], 4),
         "talpf-raw-cached exchanges rows only, expected a grid of one column, not of 2"

@@ -123,7 +123,7 @@ fn ranks_that_would_wait_for_each_other_are_refused() {
     let machine = Machine::new(34, 2).unwrap();
     let observer = Observer::default();
     let refused = run::run::<GaussSeidel>(Variant::TalpfDefault, &problem, machine, &observer);
-    let expected = "talpf-default with a tolerance is for at most 33 ranks, and ranks is 34";
+    let expected = "ranks is 34, expected at most 33 for talpf-default with a tolerance";
     assert_eq!(refused.unwrap_err().to_string(), expected);
 }
 

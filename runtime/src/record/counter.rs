@@ -75,7 +75,7 @@ mod tests {
         counter.add_kept("units").unwrap();
         for _ in 0..3 {
             let full = counter.add_kept("units").unwrap_err();
-            assert_eq!(full.to_string(), format!("units is {}, the limit is {MOST}", MOST + 1));
+            assert_eq!(full.to_string(), format!("units is {}, expected at most {MOST}", MOST + 1));
             assert_eq!(counter.units(), MOST);
         }
         assert!(!counter.take(1));

@@ -61,7 +61,10 @@ mod tests {
         let handles = Handles(AtomicU32::new(MOST - 1));
         handles.enter().unwrap();
         let error = handles.enter().unwrap_err().to_string();
-        assert_eq!(error, "number of handles of one round is 2147483649, the limit is 2147483648");
+        assert_eq!(
+            error,
+            "number of handles of one round is 2147483649, expected at most 2147483648"
+        );
         assert_eq!(handles.count(), MOST + 1);
     }
 }

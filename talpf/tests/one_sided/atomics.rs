@@ -100,7 +100,9 @@ fn a_result_that_is_not_one_element_is_an_error() {
             ctx.fetch_and_add(slot.at(Rank(0), 0), 1, &cell.region(1..1 + len))?;
             ctx.sync(SyncMode::DEFAULT).await
         });
-        let expected = format!("number of elements of an atomic's result is {len}, the limit is 1");
+        let bound = if len == 0 { "at least" } else { "at most" };
+        let expected =
+            format!("number of elements of an atomic's result is {len}, expected {bound} 1");
         common::says(&result.unwrap_err(), &[&expected]);
     }
 }

@@ -131,6 +131,7 @@ fn no_conflict(plan: Plan) {
 /// with what `report` says, and the others who has failed and why.
 #[track_caller]
 fn conflict(mut plan: Plan, ranks: &[u32], report: &str) {
+    let report = &*format!("{report}: a round must not read and write one location");
     for _ in 0..2 {
         plan.last_mut().unwrap().reverse();
         for (rank, end) in ends(&plan, config(true)).into_iter().enumerate() {

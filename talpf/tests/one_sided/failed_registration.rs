@@ -102,12 +102,12 @@ fn a_full_register_at_one_rank_fails_at_all() {
         let array = common::array(&ctx, vec![0u64])?;
         ctx.resize_memory_register(if ctx.rank() == Rank(1) { 0 } else { 1 })?;
         let error = ctx.register_global(&array).await.unwrap_err();
-        common::says(&error, &["number of memory slots is 1, the limit is 0"]);
+        common::says(&error, &["number of memory slots is 1, expected at most 0"]);
         assert_eq!(matches!(error, Error::CallFailed { .. }), ctx.rank() == Rank(0), "{error}");
         ctx.resize_memory_register(1)?;
         ctx.register_global(&array).await?;
         let error = ctx.register_global(&array).await.unwrap_err();
-        common::says(&error, &["number of memory slots is 2, the limit is 1"]);
+        common::says(&error, &["number of memory slots is 2, expected at most 1"]);
         Ok(())
     })
     .unwrap();

@@ -129,7 +129,7 @@ fn a_rectangle_of_very_many_rows() {
                 matches!(error, Error::Limit { limit: 1_024, .. } | Error::PeerFailed { .. }),
                 "{error}"
             );
-            common::says(&error, &["the limit is 1024"]);
+            common::says(&error, &["expected at most 1024"]);
         }
     }
 }

@@ -26,7 +26,8 @@ fn error_of(to: fn(&MemorySlot<u32>) -> RemoteRegion<'_, u32>) -> Error {
 #[test]
 fn rows_beyond_the_last_one() {
     let error = error_of(|slot| slot.region(Rank(1), 3..5, 0..3));
-    let text = "rows 3..5, columns 0..3 of slot 0 at rank 1 do not exist, it is 4 x 5 there";
+    let text =
+        "rows 3..5, columns 0..3 of slot 0 at rank 1 do not exist: the matrix is 4 x 5 there";
     common::says(&error, &[text]);
 }
 
@@ -44,7 +45,8 @@ fn columns_beyond_the_last_one() {
 #[test]
 fn a_rectangle_of_another_length() {
     let error = error_of(|slot| slot.region(Rank(1), 1.., ..3));
-    let text = "rows 1..4, columns 0..3 of slot 0 at rank 1 are 9 elements, and 6 are local";
+    let text =
+        "rows 1..4, columns 0..3 of slot 0 at rank 1 are 9 elements, but the local region has 6";
     common::says(&error, &[text]);
 }
 

@@ -113,7 +113,8 @@ fn syncs_that_have_not_ended() {
         if more == 0 {
             ends.unwrap();
         } else {
-            let says = "number of syncs of a lane that have not ended is 65537, the limit is 65536";
+            let says =
+                "number of syncs of a lane that have not ended is 65537, expected at most 65536";
             common::says(&ends.unwrap_err(), &[says]);
         }
     }

@@ -100,7 +100,7 @@ fn a_copy_of_more_than_256_bytes_is_an_error() {
         ctx.round().put_copy(&[1; 256], slot.at(Rank(0), 0)).await?;
         ctx.round().put_copy(&[1; 257], slot.at(Rank(0), 0)).await
     });
-    common::says(&error.unwrap_err(), &["bytes to copy into a put is 257, the limit is 256"]);
+    common::says(&error.unwrap_err(), &["bytes to copy into a put is 257, expected at most 256"]);
 }
 
 /// The operations of a body to one rank take effect in its order, once the window is open.
@@ -339,7 +339,7 @@ fn they_count_in_the_operations_that_a_round_may_have() {
         if let Err(error) = result {
             common::says(
                 &error,
-                &["number of operations in a round", &format!("limit is {limit}")],
+                &["number of operations in a round", &format!("expected at most {limit}")],
             );
         }
     }

@@ -48,7 +48,9 @@ fn one_element_beyond_the_slot_of_the_target_is_an_error() {
         let end = index.saturating_add(len);
         common::says(
             &error,
-            &[&format!("elements {index}..{end} of slot 0 at rank 1 do not exist, it has 10")],
+            &[&format!(
+                "elements {index}..{end} of slot 0 at rank 1 do not exist: the slot has 10"
+            )],
         );
     }
 }
@@ -104,7 +106,7 @@ fn the_register_holds_as_many_slots_as_asked_for() {
         let full = |error: Error, value, limit| {
             common::says(
                 &error,
-                &[&format!("number of memory slots is {value}, the limit is {limit}")],
+                &[&format!("number of memory slots is {value}, expected at most {limit}")],
             );
         };
         full(ctx.register_local(&small).unwrap_err(), 65, 64);
@@ -154,7 +156,7 @@ fn the_message_queue_takes_as_many_operations_as_asked_for() {
             Ok(_) => assert_eq!(puts, 3),
             Err(error) => {
                 assert_eq!(puts, 4);
-                common::says(&error, &["number of operations in a round is 4, the limit is 3"]);
+                common::says(&error, &["number of operations in a round is 4, expected at most 3"]);
             }
         }
     }
@@ -178,7 +180,7 @@ fn the_message_queue_counts_operations_to_all_targets_together() {
             Ok(_) => assert_eq!(to_oneself, 0),
             Err(error) => {
                 assert_eq!(to_oneself, 1);
-                common::says(&error, &["number of operations in a round is 5, the limit is 4"]);
+                common::says(&error, &["number of operations in a round is 5, expected at most 4"]);
             }
         }
     }
@@ -197,6 +199,12 @@ fn a_slot_that_was_deregistered_is_an_error() {
         ctx.sync(SyncMode::DEFAULT).await
     });
     common::says(&error, &["slot 0 does not exist"]);
+    let error = error_of(common::unwatched(1, 1), |ctx| async move {
+        let slot = ctx.register_local(&common::array(&ctx, vec![0u8])?)?;
+        ctx.deregister(slot.clone())?;
+        ctx.deregister(slot)
+    });
+    common::says(&error, &["a local slot does not exist at this rank: it was deregistered"]);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn requests_without_a_place_for_their_status_are_refused() {
             let requests = [Tag(0), Tag(1)].map(|tag| world.irecv(vec![0u8; 1], here, tag));
             iwaitall_statuses(requests, statuses).expect_err("two of one").to_string()
         })?;
-        let text = "number of requests with a status is 2, the limit is 1";
+        let text = "number of requests with a status is 2, expected at most 1";
         assert_eq!(refused.await?, text);
         Ok(())
     };

@@ -21,7 +21,7 @@ fn refused_links(
 #[test]
 fn links_that_do_not_match() {
     let error = refused_links("one too few", |ring| vec![ring.link(0)]);
-    common::says(&error, &["number of links to the other rank: ", "at rank "]);
+    common::says(&error, &["number of links to the other rank is ", "at rank "]);
     let error =
         refused_links("one too many", |ring| vec![ring.link(0), ring.link(1), ring.link(1)]);
     common::says(&error, &["overlaps another buffer"]);
@@ -29,7 +29,7 @@ fn links_that_do_not_match() {
         let buffers = [ring.inbox.region(0..3), ring.inbox.region(4..7)];
         vec![Link { peer: Rank(0), buffers }, ring.link(1)]
     });
-    common::says(&error, &["number of elements of a buffer: ", "3", "4", "at rank "]);
+    common::says(&error, &["number of elements of a buffer is ", "3", "4", "at rank "]);
     let error = refused_links("of two lengths", |ring| {
         let buffers = [ring.inbox.region(0..4), ring.inbox.region(4..7)];
         vec![Link { peer: Rank(0), buffers }, ring.link(1)]
@@ -44,7 +44,7 @@ fn links_that_do_not_match() {
         let buffers = [ring.inbox.region(0..4), ring.inbox.region(16..20)];
         vec![Link { peer: Rank(0), buffers }, ring.link(1)]
     });
-    common::says(&error, &["elements 16..20 of slot", "at rank 1 do not exist, it has 16"]);
+    common::says(&error, &["elements 16..20 of slot", "at rank 1 do not exist: the slot has 16"]);
     let error = refused_links("not registered", |ring| {
         let buffers = [ring.values.tile(0), ring.values.tile(1)];
         vec![Link { peer: Rank(0), buffers }, ring.link(1)]
@@ -68,7 +68,7 @@ fn elements_of_another_size() {
             ctx.double_buffered_channel(ctx.lane(LANE)?, &[Link { peer, buffers }]).await.map(drop)
         }
     });
-    common::says(&error, &["bytes of an element: ", "8", "4", "at rank "]);
+    common::says(&error, &["bytes of an element is ", "8", "4", "at rank "]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn ranks_that_call_different_things() {
         let lane = if wrong { 4 } else { LANE };
         ctx.double_buffered_channel::<u64>(ctx.lane(lane)?, &[]).await.map(drop)
     });
-    common::says(&error, &["number of the lane: ", "3", "4", "at rank "]);
+    common::says(&error, &["number of the lane is ", "3", "4", "at rank "]);
     let error = refused("a registration", |ctx, wrong| async move {
         let array = common::array(&ctx, vec![0u64])?;
         match wrong {
@@ -132,7 +132,7 @@ fn puts_that_are_missing_or_wrong() {
         }
         ctx.group().wait().await.map_err(Error::from)
     });
-    common::says(&error, &["lane 3 round 2: 0 puts on link 1, one expected"]);
+    common::says(&error, &["lane 3 round 2: 0 puts on link 1, expected one in every round"]);
     let error = refused("twice", |ctx, wrong| async move {
         let mut ring = Ring::new(&ctx, 4).await?;
         if wrong {
@@ -142,7 +142,7 @@ fn puts_that_are_missing_or_wrong() {
         ring.round(&ctx, 0, 0, Duration::ZERO)?;
         ctx.group().wait().await.map_err(Error::from)
     });
-    common::says(&error, &["lane 3 round 0: 2 puts on link 0, one expected"]);
+    common::says(&error, &["lane 3 round 0: 2 puts on link 0, expected one in every round"]);
     let put = |what: &str, put: fn(&mut DoubleBufferedChannel<u64>, &Ring) -> Result<(), Error>| {
         refused(what, move |ctx, wrong| async move {
             let mut ring = Ring::new(&ctx, 4).await?;
@@ -169,5 +169,5 @@ fn puts_that_are_missing_or_wrong() {
     let error = put("too short", |channel, ring| {
         channel.put(0, &ring.values.region(0..3), &ring.buffer(0, 1))
     });
-    common::says(&error, &["number of elements to put on a link is 3, the limit is 4"]);
+    common::says(&error, &["number of elements to put on a link is 3, expected at least 4"]);
 }
