@@ -1,4 +1,4 @@
-//! A histogram that is divided among the ranks, to which all of them add at the same time.
+//! A histogram whose bins are distributed over the ranks, and to which all ranks add at the same time.
 //!
 //! Each rank counts its own numbers and adds the counts to the bins, wherever they are, with
 //! `fetch_and_add`. What an addition fetches says where the rank's numbers of that bin would begin
@@ -27,7 +27,7 @@ pub(crate) fn main() -> Result<(), Error> {
             end + len
         });
     }
-    println!("bins of {} numbers: {bins:?}", NUMBERS * u64::from(RANKS));
+    println!("{} numbers, counted by bin: {bins:?}", NUMBERS * u64::from(RANKS));
     Ok(())
 }
 

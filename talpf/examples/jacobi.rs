@@ -19,7 +19,7 @@ pub(crate) fn main() -> Result<(), Error> {
     let serial =
         exec(Config { ranks: 1, ..Config::default() }, async |ctx| solve(&ctx, false).await)?;
     assert_eq!(parts.concat(), serial.concat());
-    println!("the rows of all ranks ({ranks}) equal those of one");
+    println!("the plate of {ranks} ranks equals that of one rank, bit by bit");
     Ok(())
 }
 

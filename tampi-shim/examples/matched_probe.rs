@@ -16,7 +16,7 @@ pub(crate) fn main() -> Result<(), Error> {
     let expected: Vec<_> =
         (1..RANKS).flat_map(|rank| (0..MESSAGES).map(move |n| text(rank, n))).collect();
     assert_eq!(texts, expected);
-    println!("{} messages, the last: {}", texts.len(), texts[texts.len() - 1]);
+    println!("{} messages received, the last one: {}", texts.len(), texts[texts.len() - 1]);
     Ok(())
 }
 
