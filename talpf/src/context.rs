@@ -16,8 +16,11 @@ use crate::slot::{MemorySlot, Registrable, Use};
 use crate::sync::{SyncBuilder, SyncMode};
 use crate::world::World;
 
-/// A handle of one rank of a run. Clones are handles of the same rank. A context dereferences to
-/// lane 0, whose rounds are supersteps: operations and syncs are methods of [`Lane`].
+/// The context of one rank, through which its program registers memory and communicates. Clones
+/// are handles of the same rank.
+///
+/// A context dereferences to [`Lane`] 0, whose rounds are supersteps: puts, gets, atomics and syncs
+/// are methods of the lane.
 pub struct Context {
     world: Arc<World>,
     lane: Lane,
@@ -61,14 +64,18 @@ impl Context {
         if number < ranks { Ok(rank) } else { Err(Error::NoSuchRank { rank, ranks }) }
     }
 
-    /// Registers an array that peers reach inside windows. Collective: every rank registers one
-    /// of the same element type, of any size, in the same order.
+    /// Registers an array that peers reach inside windows.
     ///
-    /// **Completion**: all ranks have registered. **Errors**: at a rank that cannot register (no
-    /// room: `resize_memory_register`; too large for the device) the cause, at all others
-    /// [`Error::CallFailed`], which names that rank; different element sizes; another collective
-    /// call at another rank; a rank that has failed. After all of these errors but the last the
-    /// register is as before at every rank, and all may go on.
+    /// Collective: every rank calls it, in the same order among its collective calls. The arrays of
+    /// the ranks have elements of one type, and may have different sizes.
+    ///
+    /// **Completion**: all ranks have registered their arrays.
+    /// **Errors**: at a rank that cannot register, the cause: no room
+    /// ([`Context::resize_memory_register`]), or an array that is too large for the device; at all
+    /// other ranks [`Error::CallFailed`], which names that rank. Elements of different sizes.
+    /// Another collective call at another rank. After any of these nothing is registered at any
+    /// rank, and the program may go on. A rank that has failed ends the run.
+    /// **Cost**: an exchange between all ranks.
     /// **Source**: thesis, chapter 2.3.3.
     pub async fn register_global<A: Registrable>(
         &self,
@@ -121,10 +128,13 @@ impl Context {
         Ok(MemorySlot::new(slot.publish(&gathered)?))
     }
 
-    /// Registers an array for this rank's own operations, as the source of puts and the destination
-    /// of gets. Arrays that are not registered work too, but are registered for each operation.
+    /// Registers an array for this rank's own operations only, as the source of puts and the
+    /// destination of gets. Not collective.
     ///
-    /// **Errors**: no room (`resize_memory_register`).
+    /// **Errors**: no room ([`Context::resize_memory_register`]); an array that is too large for
+    /// the device.
+    /// **Cost**: saves the registration of each operation on the array, which one of more than 256
+    /// bytes otherwise needs.
     /// **Source**: thesis, chapter 2.3.3.
     pub fn register_local<A: Registrable>(
         &self,
@@ -134,10 +144,12 @@ impl Context {
         Ok(MemorySlot::new(sender.slots.add_local(&sender.own.endpoint.domain, array)?))
     }
 
-    /// Takes a slot out of the register. Not collective; the peers must not use the slot any more.
-    /// The array is kept until the last handle of the slot is dropped.
+    /// Takes a slot out of the register of this rank, which then has room for another one. Not
+    /// collective: peers must not use the slot any more, and an operation that does may fail.
     ///
-    /// **Errors**: the slot was deregistered before.
+    /// **Completion**: returns at once. The array is kept until the last handle of the slot is
+    /// dropped.
+    /// **Errors**: a slot that was deregistered before, or is of another run.
     pub fn deregister<T>(&self, slot: MemorySlot<T>) -> Result<(), Error> {
         self.sender().slots.remove(&slot.slot)
     }
@@ -180,10 +192,12 @@ impl Context {
         self.sender().open_rounds.set_limit(operations)
     }
 
-    /// Takes lane `number`, which no other owner at this rank has. Of lane 0, which is that of the
-    /// context, it returns another handle.
+    /// Takes lane `number`, which has one owner at a rank: until the returned [`Lane`] is dropped,
+    /// no other call gets it. Lane 0 is that of the context, of which every call returns a handle.
     ///
-    /// **Errors**: a lane that has an owner, that an iteration uses, or that was one of a
+    /// Not collective, but ranks that communicate on a lane all take it.
+    ///
+    /// **Errors**: a lane that has an owner, that an iteration uses, or that was given to a
     /// [`DoubleBufferedChannel`].
     pub fn lane(&self, number: u8) -> Result<Lane, Error> {
         if number == 0 {
@@ -194,7 +208,7 @@ impl Context {
         Ok(Lane::new(at, order))
     }
 
-    /// Declares a sync of lane 0, as [`Lane::sync`]: the end of a superstep.
+    /// Declares the sync that ends the open superstep: [`Lane::sync`] of lane 0.
     #[inline]
     pub fn sync<'r>(&self, mode: SyncMode) -> SyncBuilder<'_, 'r> {
         self.lane.sync(mode)
@@ -203,11 +217,13 @@ impl Context {
     /// Runs the tasks, operations and syncs that `declare` declares in every step from 0 to
     /// `steps`, as if they were spawned anew each time: [`Group::iterate`] with operations.
     ///
-    /// **Ordering**, **Completion**, **Cost**: as [`Group::iterate`]. The operations of a step may
-    /// be issued once the sync of their lane in the step before has closed its round. **Errors**:
-    /// those of `declare`; an operation that no sync of its lane follows in the step; later
-    /// operations and syncs of the program on a lane of the iteration, until its last sync has run:
-    /// wait for the group first. A task that fails stops the steps and fails the run.
+    /// **Completion**, **Cost**: as [`Group::iterate`].
+    /// **Ordering**: as [`Group::iterate`]. The operations of a step may be issued once the sync of
+    /// their lane in the step before has closed its round.
+    /// **Errors**: those of `declare`; an operation that no sync of its lane follows in the step.
+    /// Until its last sync has run, which a wait for the group says, the iteration owns its lanes:
+    /// other operations and syncs on them are refused. A task that fails stops the steps and fails
+    /// the run.
     ///
     /// [`OneSided`](crate::OneSided) has an example.
     ///

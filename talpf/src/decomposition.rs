@@ -16,7 +16,8 @@ use crate::numbers::Rank;
 /// [`Halo`](crate::Halo) exchanges them with puts or gets; a program that sends messages sends the
 /// edge and receives into the halo of each [`Face`].
 ///
-/// A value of numbers, equal at all ranks; it communicates nothing.
+/// A decomposition is plain numbers: every rank makes its own, the same as all others, and nothing
+/// is communicated.
 ///
 /// ```
 /// use talpf::{Decomposition, Rank};
@@ -99,8 +100,8 @@ impl Decomposition {
     }
 
     /// Returns the same decomposition with faces cut into pieces of at most `rows x cols`, counted
-    /// from the first cell of a part. With the extents of the tiles, a piece leaves as soon as its
-    /// tile is computed.
+    /// from the first cell of a part. If these are the extents of a tile, each piece is exchanged as
+    /// soon as its tile is computed, and not once the whole edge is.
     pub fn in_pieces(self, rows: usize, cols: usize) -> Self {
         Decomposition { piece: [rows.max(1), cols.max(1)], ..self }
     }
@@ -122,21 +123,22 @@ impl Decomposition {
         Ok(self.part_at(self.position(rank)?))
     }
 
-    /// Iterates over the parts of all ranks.
+    /// Iterates over the rows and columns of the parts of all ranks, in the order of the ranks.
     pub fn parts(&self) -> impl Iterator<Item = [Range<usize>; 2]> {
         let [rows, cols] = self.grid;
         (0..rows).flat_map(move |row| (0..cols).map(move |col| self.part_at([row, col])))
     }
 
-    /// Returns the numbers of rows and columns of the matrix of `rank`: its part and the ring.
+    /// Returns the numbers of rows and columns of the matrix of `rank`: its part and the ring of
+    /// cells around it.
     ///
     /// **Errors**: no such rank in the grid.
     pub fn local_shape(&self, rank: Rank) -> Result<[usize; 2], Error> {
         Ok(self.part(rank)?.map(|cells| cells.len() + 2 * self.width))
     }
 
-    /// Returns what `rank` exchanges with its neighbours: those above, below, left and right of it,
-    /// then those at its corners.
+    /// Returns the faces of `rank`, a piece each: those to the neighbours above, below, left and
+    /// right of it, then those to the neighbours at its corners.
     ///
     /// **Errors**: no such rank in the grid.
     pub fn faces(&self, rank: Rank) -> Result<Vec<Face>, Error> {

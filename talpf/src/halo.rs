@@ -81,9 +81,11 @@ impl<T: Pod + Send + Sync> Halo<T> {
     /// Declares the exchange of all faces with puts, and the sync of `mode` that ends the round:
     /// [`Halo::put`], and a sync with [`Halo::windows`]. Under [`SyncMode::msg`] the number of
     /// arrivals is that of the faces, whatever it is in `mode`. A rank without neighbours is the
-    /// only one, and declares nothing.
+    /// only one of the run, and declares nothing.
     ///
-    /// **Completion**: returns at once. **Errors**: as a spawn; later, those of a put and a sync.
+    /// **Completion**: returns at once. Tasks that read a halo wait until the round has ended.
+    /// **Errors**: those of a spawn; at the sync, those of puts and syncs.
+    /// **Cost**: a put for each face, and a sync.
     pub fn exchange<'r>(&'r self, scope: &impl OneSided<'r>, mode: SyncMode) -> Result<(), Error> {
         self.put(scope)?;
         self.end_round(scope, mode, Halo::windows)
@@ -143,12 +145,12 @@ impl<T: Pod + Send + Sync> Halo<T> {
         })
     }
 
-    /// Adds a window on every halo, for the puts of the neighbours, to a sync.
+    /// Returns a sync with a window on every halo, for the puts of the neighbours.
     pub fn windows<'s, 'r, S>(&'r self, sync: SyncBuilder<'s, 'r, S>) -> SyncBuilder<'s, 'r, S> {
         self.halos().fold(sync, |sync, halo| sync.window(&halo))
     }
 
-    /// Exposes every edge, for the gets of the neighbours, in a sync.
+    /// Returns a sync that exposes every edge, for the gets of the neighbours.
     pub fn exposed<'s, 'r, S>(&'r self, sync: SyncBuilder<'s, 'r, S>) -> SyncBuilder<'s, 'r, S> {
         self.edges().fold(sync, |sync, edge| sync.expose(&edge))
     }
@@ -165,12 +167,12 @@ impl<T> Halo<T> {
         &self.matrix
     }
 
-    /// Returns the slot of the matrix.
+    /// Returns the slot of the matrix, for other operations on it.
     pub fn slot(&self) -> &MemorySlot<T> {
         &self.slot
     }
 
-    /// Returns what this rank exchanges with its neighbours.
+    /// Returns the faces: what this rank exchanges with each neighbour.
     pub fn faces(&self) -> &[Face] {
         &self.faces
     }

@@ -58,19 +58,25 @@ impl Lane {
         self.at.number
     }
 
-    /// Takes a handle of the open round, to issue operations inside tasks.
+    /// Returns a handle of the open round, by which tasks issue operations of that round in their
+    /// bodies.
     ///
-    /// **Errors**: operations of the handle are refused while an iteration that has not ended uses
-    /// the lane.
+    /// **Completion**: the sync that ends the round waits until the handle and its clones are
+    /// dropped.
+    /// **Errors**: none here; while an iteration uses the lane, operations of the handle are refused.
     #[inline]
     pub fn round(&self) -> OpenRound {
         self.at.round()
     }
 
-    /// Spawns a task that puts `from` to where `to` begins, in the open round.
+    /// Spawns a task that writes the elements of `from` to `to`, in the round that is open now.
     ///
     /// **Completion**: returns at once. The task has `from` as input until it may be reused
-    /// (*local*). **Errors**: as a spawn; later, those of [`OpenRound::put`] at the sync.
+    /// (*local*); the data is *delivered* when the target's sync of the round has ended.
+    /// **Ordering**: as [`OpenRound::put`].
+    /// **Errors**: those of a spawn; those of [`OpenRound::put`], at the sync of the round.
+    /// **Cost**: of an inline task and of [`OpenRound::put`].
+    /// **Source**: thesis, chapters 5.1.1 and 6.1.
     pub fn put<T, D>(&self, from: &Region<'_, T, D>, to: RemoteRegion<'_, T>) -> Result<(), Error>
     where
         T: Pod + Send + Sync,
@@ -83,10 +89,13 @@ impl Lane {
         })?)
     }
 
-    /// Spawns a task that gets the elements from where `from` begins into `to`, in the open round.
+    /// Spawns a task that reads the elements of `from` into `to`, in the round that is open now.
     ///
-    /// **Completion**: returns at once. The task has `to` as output until it holds the data.
-    /// **Errors**: as a spawn; later, those of [`OpenRound::get`] at the sync.
+    /// **Completion**: returns at once. The task has `to` as output until it holds the data, so
+    /// tasks that read `to` wait for it.
+    /// **Ordering**: as [`OpenRound::get`].
+    /// **Errors**: those of a spawn; those of [`OpenRound::get`], at the sync of the round.
+    /// **Source**: thesis, chapters 5.1.1 and 6.1.
     pub fn get<T, D>(&self, from: RemoteRegion<'_, T>, to: &Region<'_, T, D>) -> Result<(), Error>
     where
         T: Pod + Send + Sync,
@@ -99,11 +108,15 @@ impl Lane {
         })?)
     }
 
-    /// Spawns a task that adds to a remote number and writes its value before that to `result`.
+    /// Spawns a task that adds `add` to the number at `target`, and writes the number that was
+    /// there before to `result`.
     ///
     /// **Completion**: returns at once, and no task is suspended: the body issues the operation and
     /// ends, and the task has `result` as output until it holds the value.
-    /// **Errors**: as [`Lane::get`].
+    /// **Ordering**: as [`OpenRound::fetch_and_add`].
+    /// **Errors**: those of a spawn; those of [`OpenRound::fetch_and_add`], at the sync of the
+    /// round.
+    /// **Source**: thesis, chapter 5.2.
     pub fn fetch_and_add(
         &self,
         target: RemoteRegion<'_, u64>,
@@ -117,10 +130,10 @@ impl Lane {
         })?)
     }
 
-    /// Spawns a task that replaces a remote number by `swap` if it is `compare`, and writes its
-    /// value before that to `result`.
+    /// Spawns a task that replaces the number at `target` by `swap` if it is `compare`, and writes
+    /// the number that was there before to `result`.
     ///
-    /// **Completion**, **Errors**: as [`Lane::fetch_and_add`].
+    /// **Completion**, **Ordering**, **Errors**, **Source**: as [`Lane::fetch_and_add`].
     pub fn compare_and_swap(
         &self,
         target: RemoteRegion<'_, u64>,
@@ -140,7 +153,11 @@ impl Lane {
     /// operations that have arrived for the oldest round that has not ended.
     ///
     /// For programs that have a worker to spare and need the lowest latency of a notification.
-    /// **Completion**: the operations counted are *delivered*; the window still holds its region.
+    ///
+    /// **Completion**: the operations counted are *delivered*. The round has not ended: its windows
+    /// still hold their regions.
+    /// **Cost**: some loads if nothing has arrived; otherwise a pass of the rank's engine, unless
+    /// another thread makes one.
     pub fn arrivals(&self) -> u32 {
         let receiver = &self.at.receiver;
         receiver.sender.batches.post_all();
@@ -151,8 +168,13 @@ impl Lane {
         arrivals
     }
 
-    /// Declares a sync, which ends a round (of lane 0, a superstep): it closes the round that is
-    /// open when the sync is spawned or awaited.
+    /// Declares a sync of this lane. It closes the round that is open when the sync is spawned or
+    /// awaited; the round ends at this rank as `mode` says.
+    ///
+    /// **Completion**, **Errors**: of a declaration none; see [`SyncBuilder::spawn`] and
+    /// [`SyncHandle`](crate::SyncHandle).
+    /// **Cost**: the table in [`SyncMode`].
+    /// **Source**: thesis, chapters 5.1.2 and 5.3.
     #[inline]
     pub fn sync<'r>(&self, mode: SyncMode) -> SyncBuilder<'_, 'r> {
         SyncBuilder::new(&self.at, mode)

@@ -62,9 +62,9 @@ impl OpenRound {
     /// may be posted together: when this handle issues another operation or is dropped, when a task
     /// of this rank polls for arrivals or awaits a sync or an operation, or when the polling task
     /// finds that no more follow.
-    /// **Errors**: beyond the slot, or a rectangle of another length; later, at both ranks' syncs, a target outside every window (R7)
-    /// and, if the run checks for it, a conflict
-    /// ([`Config::check_conflicts`](crate::Config::check_conflicts)).
+    /// **Errors**: elements beyond the slot of the target, or a rectangle of another length; at the
+    /// syncs of both ranks, a target outside every window (R7) and, if the run checks for it, a
+    /// conflict ([`Config::check_conflicts`](crate::Config::check_conflicts)).
     /// **Cost**: an array of more than 256 bytes that is no slot is registered for each operation:
     /// a program that puts it repeatedly registers it once ([`Context::register_local`]).
     /// **Source**: thesis, chapters 5.1.1 and 6.1.

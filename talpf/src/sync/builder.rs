@@ -64,8 +64,12 @@ impl<'s, 'r, S> SyncBuilder<'s, 'r, S> {
         SyncBuilder { lane, mode, windows, buffer_guards, runs }
     }
 
-    /// Lets puts and atomics of this round land in `region`, which must be of a slot registered
-    /// with `register_global`. A task has the region as `inout` until the round has ended.
+    /// Lets puts and atomics of this round land in `region`, which is of an array registered with
+    /// [`Context::register_global`](crate::Context::register_global).
+    ///
+    /// **Completion**: a task of the sync has the region as `inout`: the window opens when earlier
+    /// tasks have released it, and later tasks get it when the round has ended.
+    /// **Errors**: at [`SyncBuilder::spawn`].
     #[inline]
     pub fn window<T: Pod + Send + Sync, D: Send + 'static>(
         self,
@@ -74,7 +78,12 @@ impl<'s, 'r, S> SyncBuilder<'s, 'r, S> {
         self.push(Kind::Write, Opens::Task(region.without_data()))
     }
 
-    /// Lets gets of this round read `region`. A task has it as `input` until the round has ended.
+    /// Lets gets of this round read `region`, which is of an array registered with
+    /// [`Context::register_global`](crate::Context::register_global).
+    ///
+    /// **Completion**: a task of the sync has the region as `input` until the round has ended, so
+    /// other tasks may read it meanwhile.
+    /// **Errors**: at [`SyncBuilder::spawn`].
     #[inline]
     pub fn expose<T: Pod + Send + Sync, D: Send + 'static>(
         self,
@@ -91,14 +100,15 @@ impl<'s, 'r, S> SyncBuilder<'s, 'r, S> {
 }
 
 impl<'r> SyncBuilder<'_, 'r> {
-    /// As [`SyncBuilder::window`], for a body that has the guard of the region already: the window
-    /// opens as the sync is spawned.
+    /// Opens a window as [`SyncBuilder::window`], for a body that has the guard of the region
+    /// already: it opens as the sync is spawned, and drops the guard when the round has ended.
     pub fn window_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: InOut<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
         self.push(Kind::Write, Opens::Now { guard: Box::new(guard), array, rect })
     }
 
-    /// As [`SyncBuilder::expose`], for a body that has the guard of the region already.
+    /// Exposes a region as [`SyncBuilder::expose`], for a body that has its guard already, which is
+    /// dropped when the round has ended.
     pub fn expose_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: In<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
         self.push(Kind::Read, Opens::Now { guard: Box::new(guard), array, rect })
@@ -107,10 +117,12 @@ impl<'r> SyncBuilder<'_, 'r> {
     /// Closes the open round of the lane and spawns its sync, which the group waits for as for a
     /// task.
     ///
-    /// **Completion**: returns at once; the handle ends with the round.
-    /// **Errors**: a window on a region that is not of a windowed slot, or outside its array; a
-    /// window that overlaps another window or exposed region of this sync, for which it would wait;
-    /// a lane that an iteration uses; too many syncs of the lane that have not ended.
+    /// **Completion**: returns at once. The handle, if it is awaited, ends with the round; tasks
+    /// that use the regions of windows wait for the round without it.
+    /// **Errors**: a window on an array that was not registered with `register_global`, or outside
+    /// its array; a window that overlaps another window or exposed region of this sync, for which it
+    /// would wait; a lane that an iteration uses; too many syncs of the lane that have not ended.
+    /// Each of them fails the run.
     pub fn spawn(mut self) -> Result<SyncHandle, Error> {
         let round = self.lane.close();
         self.spawn_of(&round)?;

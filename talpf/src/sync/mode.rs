@@ -16,7 +16,21 @@ pub enum Arrivals {
     Msg(u32),
 }
 
-/// The conditions under which a round ends.
+/// The conditions under which a round ends at a rank: its own operations are posted, as many
+/// operations of peers have arrived as are expected, and with a barrier or acknowledgements more.
+///
+/// All ranks give a round the same mode, but each its own number in [`SyncMode::msg`].
+///
+/// **Cost**: messages besides the operations, by mode; what they take is measured by
+/// `talpf-bench micro sync.`:
+///
+/// | mode | messages of a rank |
+/// |---|---|
+/// | [`DEFAULT`](SyncMode::DEFAULT) | a count to every rank that it has put to and has not met in the barrier; the barrier |
+/// | [`CACHED`](SyncMode::CACHED) | as `DEFAULT` in the first round, then none |
+/// | [`msg`](SyncMode::msg) | none |
+/// | [`with_barrier`](SyncMode::with_barrier) | about the logarithm of the number of ranks, more |
+/// | [`with_ack`](SyncMode::with_ack) | one to every rank that has sent something in the round, more |
 ///
 /// **Source**: thesis, chapters 5.1.2 and 5.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +46,15 @@ pub struct SyncMode {
 }
 
 impl SyncMode {
-    /// Counts exchanged in every round, and a barrier.
+    /// Ranks exchange the numbers of their operations in every round, and a barrier ends it: for
+    /// rounds that differ.
     pub const DEFAULT: Self = SyncMode { arrivals: Arrivals::Default, barrier: true, ack: false };
-    /// Counts exchanged once; no other traffic.
+    /// Ranks exchange the numbers of their operations in the first round of the lane, and repeat
+    /// them without a message: for rounds that are alike.
     pub const CACHED: Self = SyncMode { arrivals: Arrivals::Cached, barrier: false, ack: false };
 
-    /// Returns the mode in which `arrivals` operations arrive; no other traffic.
+    /// Returns the mode of a round in which `arrivals` operations of peers arrive at this rank, as
+    /// the program knows. A put, a get and an atomic each count once, however long they are.
     pub const fn msg(arrivals: u32) -> Self {
         SyncMode { arrivals: Arrivals::Msg(arrivals), barrier: false, ack: false }
     }
@@ -51,12 +68,13 @@ impl SyncMode {
         }
     }
 
-    /// Returns the same mode with a barrier of all ranks.
+    /// Returns the same mode with a barrier: the round ends once all ranks have their arrivals.
     pub const fn with_barrier(self) -> Self {
         SyncMode { barrier: true, ..self }
     }
 
-    /// Returns the same mode with a wait until the targets have ended the round before.
+    /// Returns the same mode with acknowledgements: the round ends once the targets of this rank's
+    /// round before have ended that.
     pub const fn with_ack(self) -> Self {
         SyncMode { ack: true, ..self }
     }
