@@ -64,6 +64,13 @@ impl<T> Rounds<T> {
         self.entries.iter_mut()
     }
 
+    /// Iterates over all entries with their rounds, in no order.
+    pub(crate) fn entries_by_round(&mut self) -> impl Iterator<Item = (Round, &mut T)> {
+        let (first, mask) = (self.first, (self.entries.len() as u64).wrapping_sub(1));
+        let round = move |at: u64| Round(first + (at.wrapping_sub(first) & mask));
+        (0..).zip(&mut self.entries).map(move |(at, entry)| (round(at), entry))
+    }
+
     #[inline]
     fn index(&self, round: u64) -> usize {
         round as usize & self.entries.len().wrapping_sub(1)
@@ -113,6 +120,8 @@ mod tests {
                         let entry = rounds.entry(Round(first + ahead), 20, || None).unwrap();
                         prop_assert_eq!(*entry, known.insert(first + ahead, value));
                         *entry = Some(value);
+                        let filled = rounds.entries_by_round().filter_map(|(r, e)| Some((r.0, (*e)?)));
+                        prop_assert_eq!(filled.collect::<BTreeMap<_, _>>(), known.clone());
                     }
                     None => {
                         let over = rounds.pass().and_then(Option::take);

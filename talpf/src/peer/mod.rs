@@ -139,7 +139,7 @@ impl Peers {
         };
         let has_landed = |source| self.has_landed(source, target);
         let (outcome, freed) = peer.windows.land(lane, round, claim, quick, operation, &has_landed);
-        self.resume_sources(freed);
+        self.run_deferred(target, freed);
         outcome
     }
 
@@ -189,16 +189,25 @@ impl Peers {
         }
     }
 
-    /// Retries the operations of sources that have credit again.
+    /// Runs the deferred actions of the windows of `target`: posts the operations that they have
+    /// admitted, and retries those of sources that have credit again. The caller holds no lock.
     #[inline]
-    pub(crate) fn resume_sources(&self, freed: Freed) {
+    pub(crate) fn run_deferred(&self, target: Rank, freed: Freed) {
         if !freed.is_nothing() {
-            self.resume_sources_slow(&freed);
+            self.run_deferred_slow(target, freed);
         }
     }
 
     #[cold]
-    fn resume_sources_slow(&self, freed: &Freed) {
+    fn run_deferred_slow(&self, target: Rank, freed: Freed) {
+        let has_landed = |source| self.has_landed(source, target);
+        let Some(peer) = self.local(target) else {
+            return;
+        };
+        let freed = peer.windows.post_admitted(freed, &has_landed);
+        if peer.windows.has_delayed() {
+            peer.wake_poller();
+        }
         // Remote ranks count their credit themselves.
         freed.sources().iter().filter_map(|rank| self.local(*rank)).for_each(LocalPeer::resume);
     }

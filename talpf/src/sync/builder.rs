@@ -136,7 +136,7 @@ impl<'r> SyncBuilder<'_, 'r> {
         let mut areas = self.find_areas(round).inspect_err(fails)?;
         let declare = |areas: &mut Areas| {
             let freed = sender.own.windows.declare(*lane, *number, areas);
-            sender.peers.resume_sources(freed);
+            sender.peers.run_deferred(sender.rank(), freed);
         };
         // A few windows open before they are declared: puts that arrive earlier are parked, at a
         // cost to their posters. Operations find one of many windows only once all are declared.

@@ -16,7 +16,7 @@ pub(super) struct Deferred {
     pub(super) ended: Option<(ActiveSync, Result<(), Box<Error>>)>,
     /// Windows of the round that has ended.
     pub(super) over: Option<EndedRound>,
-    /// Credit and guards that operations have freed which landed late.
+    /// Operations that windows have admitted late, and what others have freed.
     pub(super) settled: Freed,
     pub(super) to_notify: ToNotify,
     /// `true` if a sync waits for something that brings no completion.
@@ -44,11 +44,11 @@ impl Deferred {
             sync.end(result.map_err(|error| *error), sender);
         }
         if !self.settled.is_nothing() {
-            sender.peers.resume_sources(std::mem::take(&mut self.settled));
+            sender.peers.run_deferred(sender.rank(), std::mem::take(&mut self.settled));
             // Operations that have landed have arrived: the thread inside makes another pass.
             sender.own.ring_doorbell();
         }
-        freed.into_iter().for_each(|freed| sender.peers.resume_sources(freed));
+        freed.into_iter().for_each(|freed| sender.peers.run_deferred(sender.rank(), freed));
         if !self.to_notify.0.is_empty() {
             let targets = std::mem::take(&mut self.to_notify.0);
             targets.into_iter().for_each(|target| sender.peers.notify(target));

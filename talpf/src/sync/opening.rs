@@ -46,7 +46,7 @@ pub(super) fn open(
     if is_declared {
         round.note_declared();
     }
-    peers.resume_sources(freed);
+    peers.run_deferred(*rank, freed);
     round.progress_if_rung();
     // Parked operations have landed.
     peers.notify(*rank);

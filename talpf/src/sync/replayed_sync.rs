@@ -111,6 +111,6 @@ impl ReplayedSync {
         let declared = &mut self.areas.clone();
         let sender = &round.sender;
         let freed = sender.own.windows.declare(round.lane, round.number, declared);
-        sender.peers.resume_sources(freed);
+        sender.peers.run_deferred(sender.rank(), freed);
     }
 }

@@ -4,7 +4,9 @@
 //! are kept. Changes wait for those that they overlap, so the kept ones are disjoint, in the order
 //! of the elements; a change is joined with those of its source that it follows or overlaps. A
 //! rectangle counts as all elements from its first to its last one, so two that lie side by side
-//! land one after the other.
+//! land one after the other. Parked operations that leave their window to be posted are not
+//! kept one by one: nothing else lands on their elements, or, if they are many, from the first to
+//! the last of these.
 //!
 //! **Cost**: the logarithm of the number of changes. Changes that have landed are removed when an
 //! overlapping one comes, and all of them whenever their number has doubled.
@@ -29,7 +31,14 @@ struct Flights {
     readers: Vec<Rank>,
     /// Number of reads that are being posted.
     posting: u32,
+    /// Number of lists of parked operations that were admitted and are being posted.
+    admitted: u32,
+    /// First element, and the one after the last, of the changes among these.
+    ranges: Vec<(u64, u64)>,
 }
+
+/// Largest number of ranges that are kept apart.
+const MOST_RANGES: usize = 16;
 
 /// A change of the elements from its key to `end`.
 struct Change {
@@ -79,6 +88,18 @@ impl InFlight {
         }
     }
 
+    /// Adds parked operations that were admitted together. They may overlap each other.
+    pub(super) fn begin_admitted<'c>(&mut self, claims: impl Iterator<Item = &'c Claim>) {
+        self.0.get_or_insert_default().begin_admitted(claims);
+    }
+
+    /// Removes parked operations that were admitted together and posted.
+    pub(super) fn end_admitted(&mut self) {
+        if let Some(flights) = &mut self.0 {
+            flights.end_admitted();
+        }
+    }
+
     /// Removes operations that have landed. Returns `true` if none is left.
     #[inline]
     pub(super) fn forget_landed(&mut self, has_landed: HasLanded<'_>) -> bool {
@@ -88,10 +109,14 @@ impl InFlight {
 
 impl Flights {
     fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.readers.is_empty() && self.posting == 0
+        let is_posting = self.posting > 0 || self.admitted > 0;
+        self.changes.is_empty() && self.readers.is_empty() && !is_posting
     }
 
     fn admit(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
+        if self.ranges.iter().any(|&(first, end)| first < claim.end && claim.index < end) {
+            return false;
+        }
         while let Some((first, change)) = self.last_before(claim.end) {
             if change.end <= claim.index {
                 return true;
@@ -142,6 +167,25 @@ impl Flights {
         } else if claim.index < claim.end {
             let change = Change { end: claim.end, source: claim.source, posting: true };
             self.changes.insert(claim.index, change);
+        }
+    }
+
+    fn begin_admitted<'c>(&mut self, claims: impl Iterator<Item = &'c Claim>) {
+        self.admitted += 1;
+        let changes = claims.filter(|claim| claim.kind.changes() && claim.index < claim.end);
+        self.ranges.extend(changes.map(|claim| (claim.index, claim.end)));
+        if self.ranges.len() > MOST_RANGES {
+            let first = self.ranges.iter().map(|(first, _)| *first).min();
+            let end = self.ranges.iter().map(|(_, end)| *end).max();
+            self.ranges.clear();
+            self.ranges.extend(first.zip(end));
+        }
+    }
+
+    fn end_admitted(&mut self) {
+        self.admitted -= 1;
+        if self.admitted == 0 {
+            self.ranges.clear();
         }
     }
 
@@ -220,6 +264,38 @@ mod tests {
             landed.set([true; 3]);
             list.retain(|(_, posting)| *posting);
             prop_assert_eq!(flight.forget_landed(&has_landed), list.is_empty());
+        }
+    }
+
+    #[test]
+    fn nothing_lands_on_admitted_operations_until_all_are_posted() {
+        let write = |index, end| Claim {
+            source: Rank(0),
+            slot: 0,
+            index,
+            end,
+            rows: 1,
+            stride: 0,
+            kind: Kind::Write,
+            raw: false,
+        };
+        let landed: HasLanded<'_> = &|_| true;
+        for many in [false, true] {
+            let mut flight = InFlight::default();
+            let claims: Vec<Claim> = if many {
+                (0..=MOST_RANGES as u64).map(|at| write(4 * at, 4 * at + 2)).collect()
+            } else {
+                vec![write(0, 2), write(1, 6), write(20, 20)]
+            };
+            flight.begin_admitted(claims.iter());
+            flight.begin_admitted([write(100, 101)].iter());
+            assert!(claims[..2].iter().all(|claim| !flight.admits(claim, landed)));
+            assert_eq!(flight.admits(&write(7, 8), landed), !many, "one range for many");
+            assert!(flight.admits(&write(98, 100), landed));
+            flight.end_admitted();
+            assert!(!flight.forget_landed(landed) && !flight.admits(&claims[0], landed));
+            flight.end_admitted();
+            assert!(flight.is_empty() && flight.admits(&claims[0], landed));
         }
     }
 

@@ -5,8 +5,9 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Claim;
+use super::round::Waiting;
 use crate::held_guard::{HeldGuard, PoisonOnDrop};
-use crate::numbers::Rank;
+use crate::numbers::{LaneNumber, Rank, Round};
 
 /// The part of an operation that could be posted; the send queue may be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,17 +83,29 @@ pub(crate) type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
 /// Deferred actions of a window table, once its lock is released. Usually none: then it is one
 /// word.
 #[derive(Default)]
-#[must_use = "sources with credit again have to retry"]
+#[must_use = "admitted operations have to be posted, and sources with credit again have to retry"]
 pub(crate) struct Freed(Option<Box<Lists>>);
 
 #[derive(Default)]
 pub(super) struct Lists {
+    /// Parked operations that were admitted, to be posted.
+    pub(super) admitted: SmallVec<[Admitted; 1]>,
     /// Sources that have credit again.
     pub(super) sources: SmallVec<[Rank; 2]>,
     /// Operations that were posted from here, to be dropped.
     pub(super) posted: SmallVec<[Box<dyn Parked>; 2]>,
     /// Guards of windows that closed because the run has failed.
     pub(super) guards: Vec<PoisonOnDrop>,
+}
+
+/// Operations that were parked and may land, on their way out of the table. They count as being
+/// posted, so their window stays open.
+pub(super) struct Admitted {
+    pub(super) lane: LaneNumber,
+    pub(super) round: Round,
+    /// Number of their window.
+    pub(super) window: usize,
+    pub(super) operations: Vec<Waiting>,
 }
 
 /// Deferred actions of a round that has ended, for which no lock may be held.
@@ -124,6 +137,11 @@ impl Freed {
     #[inline]
     pub(crate) fn is_nothing(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// Takes the operations to be posted.
+    pub(super) fn take_admitted(&mut self) -> SmallVec<[Admitted; 1]> {
+        self.0.as_mut().map(|lists| std::mem::take(&mut lists.admitted)).unwrap_or_default()
     }
 
     /// Returns the sources that have credit again.

@@ -20,13 +20,16 @@
 //! write one location are found when the round ends, if the run checks for them (`conflicts.rs`).
 //!
 //! The poster's thread calls [`WindowTable::land`] of the target; the target's tasks call the other
-//! functions. Each rank has one lock; long copies are made outside it.
+//! functions. Each rank has one lock; long copies are made outside it. Parked operations that are
+//! admitted leave the table as deferred actions ([`Freed`]) and are posted under no lock, by
+//! [`WindowTable::post_admitted`].
 
 mod area;
 mod areas;
 mod conflicts;
 mod in_flight;
 mod landing;
+mod posting;
 mod round;
 mod table;
 #[cfg(test)]

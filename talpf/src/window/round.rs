@@ -11,9 +11,10 @@ use smallvec::SmallVec;
 use super::areas::{Areas, FEW, Index};
 use super::conflicts::Notes;
 use super::in_flight::InFlight;
-use super::landing::{EndedRound, Freed, HasLanded, Parked, Post, Together};
+use super::landing::{Admitted, EndedRound, Freed, HasLanded, Parked, Together};
 use super::{Area, Claim};
 use crate::held_guard::HeldGuard;
+use crate::numbers::{LaneNumber, Round};
 
 /// The windows of one round. On cache lines of their own, as peers access one round while the owner
 /// ends another. Fields that peers usually need come first, on as few lines as possible.
@@ -280,32 +281,47 @@ impl Window {
         self.is_open() && self.in_flight.admits(claim, has_landed)
     }
 
-    /// Posts parked operations, as far as they may land.
+    /// Admits parked operations, as far as they may land: they leave the window to be posted.
     #[inline]
-    pub(super) fn land_parked(
+    pub(super) fn admit_parked(
         &mut self,
-        parked: &mut [usize],
+        at: (LaneNumber, Round, usize),
         has_landed: HasLanded<'_>,
         freed: &mut Freed,
     ) {
         if self.has_delayed() {
-            self.try_parked(parked, has_landed, freed);
+            self.try_parked(at, has_landed, freed);
         }
     }
 
-    fn try_parked(&mut self, parked: &mut [usize], has_landed: HasLanded<'_>, freed: &mut Freed) {
-        let in_flight = &mut self.in_flight;
-        let landed = self.parked.extract_if(.., |Waiting { claim, operation }| {
-            let post = match in_flight.admits(claim, has_landed) {
-                true => operation.post(),
-                false => Post::Nothing,
-            };
-            in_flight.note_posted(claim, post, has_landed);
-            post == Post::All
-        });
-        for Waiting { claim, operation } in landed {
-            freed.lists().posted.push(operation);
-            unpark(parked, &claim, freed);
+    #[cold]
+    fn try_parked(
+        &mut self,
+        (lane, round, window): (LaneNumber, Round, usize),
+        has_landed: HasLanded<'_>,
+        freed: &mut Freed,
+    ) {
+        let Window { in_flight, parked, .. } = self;
+        let mut may_land = |waiting: &Waiting| in_flight.admits(&waiting.claim, has_landed);
+        let operations = if parked.iter().all(&mut may_land) {
+            std::mem::take(parked)
+        } else {
+            parked.extract_if(.., |waiting| may_land(waiting)).collect()
+        };
+        if !operations.is_empty() {
+            in_flight.begin_admitted(operations.iter().map(|waiting| &waiting.claim));
+            freed.lists().admitted.push(Admitted { lane, round, window, operations });
+        }
+    }
+
+    /// Parks operations again that found no room to be posted, before those that came later.
+    /// `room` is an empty list.
+    pub(super) fn park_again(&mut self, operations: Vec<Waiting>, room: Vec<Waiting>) {
+        if self.parked.capacity() == 0 {
+            self.parked = room;
+        }
+        if !operations.is_empty() {
+            self.parked.splice(..0, operations);
         }
     }
 
@@ -325,7 +341,9 @@ impl Window {
 }
 
 pub(super) fn unpark(parked: &mut [usize], claim: &Claim, freed: &mut Freed) {
-    parked[claim.source.index()] -= 1;
+    // A failure of the run has returned the credit of all.
+    let count = &mut parked[claim.source.index()];
+    *count = count.saturating_sub(1);
     let sources = &mut freed.lists().sources;
     if !sources.contains(&claim.source) {
         sources.push(claim.source);

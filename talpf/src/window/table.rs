@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use talpf_primitives::Mutex;
 
 use super::landing::{EndedRound, HasLanded, Landing, Outcome, Post, Rest, Together, outcome_of};
-use super::round::{Admission, RoundWindows, Waiting, unpark};
+use super::round::{Admission, RoundWindows, Waiting, Window, unpark};
 use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
 use crate::held_guard::{HeldGuard, PoisonOnDrop};
@@ -24,7 +24,7 @@ pub(crate) struct WindowTable {
     most_ahead: u64,
     /// Not on the cache line of the lock, which peers take.
     hints: CachePadded<Hints>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// Hints for threads that read them repeatedly.
@@ -38,13 +38,13 @@ struct Hints {
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// Rounds by lane; the first lane lies beside the lock, as peers come here with every put.
-    lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
+    pub(super) lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
     /// Number of parked operations by source.
-    parked: Vec<usize>,
+    pub(super) parked: Vec<usize>,
     /// Reason of the failure after which nothing lands any more.
-    failed: Option<Arc<str>>,
+    pub(super) failed: Option<Arc<str>>,
 }
 
 impl WindowTable {
@@ -114,14 +114,14 @@ impl WindowTable {
         drop(state);
         let post = operation.post();
         let mut state = self.state.lock();
-        let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
-        let windows = round_of(lanes, lane, round, MOST_AHEAD);
+        let windows = round_of(&mut state.lanes, lane, round, MOST_AHEAD);
         if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(at)) {
             window.in_flight.end_to_post(&claim);
             window.in_flight.note_posted(&claim, post, has_landed);
-            window.land_parked(parked, has_landed, &mut freed);
+            window.admit_parked((lane, round, at), has_landed, &mut freed);
         }
+        drop(state);
         (outcome_of(post, operation), freed)
     }
 
@@ -246,17 +246,16 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> (Freed, bool) {
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        let State { lanes, failed, .. } = &mut *state;
         let mut freed = Freed::default();
         let mut is_declared = false;
         match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
             Some(windows) => {
                 is_declared = is_only && windows.declare_only(window.1);
+                let at = (lane, round, window.0);
                 let window = windows.open(window, guard);
-                window.land_parked(parked, has_landed, &mut freed);
-                if window.has_delayed() {
-                    self.hints.delayed.store(true, Ordering::Relaxed);
-                }
+                window.admit_parked(at, has_landed, &mut freed);
+                self.note_delayed(window);
                 let opened = self.hints.opened.load(Ordering::Relaxed);
                 self.hints.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
             }
@@ -274,17 +273,21 @@ impl WindowTable {
         (freed, is_declared)
     }
 
-    /// Posts parked operations for which the overlapping ones have landed. After a failure, closes
+    /// Admits parked operations for which the overlapping ones have landed. After a failure, closes
     /// the windows whose admitted operations have landed.
     pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        let State { lanes, failed, .. } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
-        for round in lanes.iter_mut().flat_map(Rounds::entries) {
-            for window in round.windows() {
+        let rounds = lanes.iter_mut().enumerate().flat_map(|(lane, rounds)| {
+            let lane = LaneNumber(lane as u8);
+            rounds.entries_by_round().map(move |(number, round)| (lane, number, round))
+        });
+        for (lane, number, round) in rounds {
+            for (at, window) in round.windows().iter_mut().enumerate() {
                 let Some(reason) = failed else {
-                    window.land_parked(parked, has_landed, &mut freed);
+                    window.admit_parked((lane, number, at), has_landed, &mut freed);
                     continue;
                 };
                 if let Some(guard) = window.close_if_landed(has_landed) {
@@ -346,6 +349,13 @@ impl WindowTable {
         drop(lanes);
     }
 
+    /// Sets the hint if an operation is parked for a window that is open.
+    pub(super) fn note_delayed(&self, window: &Window) {
+        if window.has_delayed() {
+            self.hints.delayed.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Returns `true` if an operation is parked for a window that is open. A hint: it may miss a
     /// change under way, after which the changing thread checks again.
     #[inline]
@@ -369,7 +379,7 @@ impl WindowTable {
 
 /// Returns the windows of a round that has not ended and is less than `most_ahead` rounds ahead.
 #[inline(always)]
-fn round_of(
+pub(super) fn round_of(
     lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
     lane: LaneNumber,
     round: Round,
@@ -381,6 +391,6 @@ fn round_of(
     lanes[lane.index()].entry(round, most_ahead, RoundWindows::default)
 }
 
-fn refuse(refused: Vec<Waiting>) {
+pub(super) fn refuse(refused: Vec<Waiting>) {
     refused.into_iter().for_each(|waiting| waiting.operation.refuse());
 }

@@ -57,7 +57,7 @@ fn the_only_window_is_declared_as_it_opens_unless_something_is_parked_that_it_do
         assert!(matches!(land(&table, 0, claim(0, index, index + 1), early), Outcome::Parked));
         let (freed, declared) = table.open(LANE, FIRST, (0, only), true, guard.give(), LANDED);
         assert_eq!(declared, is_declared);
-        drop(freed);
+        drop(table.post_admitted(freed, LANDED));
         if !declared {
             drop(declare(&table, &[only]));
         }
@@ -217,9 +217,9 @@ fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() 
     assert!(matches!(flying(claim(1, 9, 10)), Outcome::Parked));
     assert!(table.has_delayed());
     assert!(matches!(flying(claim(1, 20, 30)), Outcome::Posted(_)));
-    assert!(table.settle(FLYING).sources().is_empty());
+    assert!(settle(&table, FLYING).sources().is_empty());
     assert!(table.end(LANE, FIRST, FLYING).is_none(), "not all has landed");
-    assert_eq!(table.settle(LANDED).sources(), [Rank(1)]);
+    assert_eq!(settle(&table, LANDED).sources(), [Rank(1)]);
     assert!(!table.has_delayed());
     assert!(!guard.dropped.load(Ordering::SeqCst));
     assert!(table.end(LANE, FIRST, LANDED).is_some());
@@ -237,9 +237,25 @@ fn of_overlapping_ones_that_came_early_one_lands_and_the_others_wait() {
     drop(declare(&table, &[area(0, 1)]));
     assert_eq!(open(&table, FIRST, (0, area(0, 1)), guard.give(), FLYING).sources(), [Rank(1)]);
     assert!(table.has_delayed());
-    assert_eq!(table.settle(LANDED).sources(), [Rank(0)]);
+    assert_eq!(settle(&table, LANDED).sources(), [Rank(0)]);
     assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(1, 0), (1, 0)]);
     assert!(!table.has_delayed());
+}
+
+#[test]
+fn what_waits_on_the_last_lane_lands_when_its_window_is_free() {
+    let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+    let last = LaneNumber(u8::MAX);
+    let window = (0, area(0, 10));
+    let (freed, _) = table.open(last, FIRST, window, true, guard.give(), FLYING);
+    drop(freed);
+    let flying = |put| table.land(last, FIRST, claim(0, 0, 1), true, put, FLYING).0;
+    assert!(matches!(flying(put(&guard).0), Outcome::Posted(_)));
+    let (waiting, fate) = put(&guard);
+    assert!(matches!(flying(waiting), Outcome::Parked));
+    drop(settle(&table, LANDED));
+    assert_eq!(fate.counts(), (1, 0));
+    assert!(table.end(last, FIRST, LANDED).is_some());
 }
 
 /// Two puts of one source: the device keeps their order only if both are posted.
@@ -285,10 +301,10 @@ fn after_a_failure_nothing_lands_and_windows_close_when_all_has_landed() {
     assert_eq!(fates.each_ref().map(|fate| fate.counts()), [(0, 1), (0, 1)]);
     assert!(table.parked().is_empty());
     assert!(matches!(land(&table, 1, claim(1, 0, 1), put(&guard).0), Outcome::Refused(_)));
-    drop(table.settle(FLYING));
+    drop(settle(&table, FLYING));
     assert!(!guard.dropped.load(Ordering::SeqCst), "something may still land");
     assert!(table.has_delayed());
-    drop(table.settle(LANDED));
+    drop(settle(&table, LANDED));
     assert!(guard.dropped.load(Ordering::SeqCst) && guard.poisoned.load(Ordering::SeqCst));
     assert!(!table.has_delayed());
     let late = Shared::<Guard>::default();

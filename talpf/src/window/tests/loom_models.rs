@@ -8,7 +8,9 @@ use loom::thread;
 fn land(table: &WindowTable, quick: bool, put: Put) -> bool {
     let carried = Shared::clone(&put.0);
     let has_landed = move |_| carried.carried_out.load(Ordering::SeqCst);
-    match table.land(LANE, FIRST, claim(0, 0, 8), quick, put, &has_landed).0 {
+    let (outcome, freed) = table.land(LANE, FIRST, claim(0, 0, 8), quick, put, &has_landed);
+    drop(table.post_admitted(freed, &has_landed));
+    match outcome {
         Outcome::Refused(_) => true,
         Outcome::Retry(_) => panic!("there is credit"),
         Outcome::Posted(_) | Outcome::Parked => false,
@@ -38,7 +40,7 @@ fn arrives(quick: bool, declares: Declares) {
         let is_only = declares == Declares::AsItOpens;
         let (window, guard) = ((0, area(0, 8)), fate.guard.give());
         let (freed, is_declared) = table.open(LANE, FIRST, window, is_only, guard, &|_| true);
-        drop(freed);
+        drop(table.post_admitted(freed, &|_| true));
         assert_eq!(is_declared, is_only);
         if declares == Declares::AfterItOpens {
             drop(declare(&table, &[area(0, 8)]));
@@ -127,12 +129,12 @@ fn loom_two_overlapping_long_puts_do_not_land_at_one_time() {
                 let claim = claim(source, 0, 8);
                 let (outcome, freed) = table.land(LANE, FIRST, claim, false, put, &|_| true);
                 assert!(matches!(outcome, Outcome::Posted(_) | Outcome::Parked));
-                drop(freed);
+                drop(table.post_admitted(freed, &|_| true));
                 fate
             })
         });
         let fates = peers.map(|peer| peer.join().unwrap());
-        drop(table.settle(&|_| true));
+        drop(settle(&table, &|_| true));
         assert!(table.end(LANE, FIRST, &|_| true).is_some());
         assert_eq!(fates.map(|fate| fate.counts()), [(1, 0), (1, 0)]);
     });

@@ -4,6 +4,8 @@
 mod in_one_thread;
 #[cfg(talpf_loom)]
 mod loom_models;
+#[cfg(not(talpf_loom))]
+mod posting;
 
 use std::sync::Arc as Shared;
 
@@ -145,7 +147,13 @@ fn open(
     guard: Box<dyn HeldGuard>,
     has_landed: HasLanded<'_>,
 ) -> Freed {
-    table.open(LANE, round, window, false, guard, has_landed).0
+    let (freed, _) = table.open(LANE, round, window, false, guard, has_landed);
+    table.post_admitted(freed, has_landed)
+}
+
+/// Posts the parked operations that may land.
+fn settle(table: &WindowTable, has_landed: HasLanded<'_>) -> Freed {
+    table.post_admitted(table.settle(has_landed), has_landed)
 }
 
 /// Declares the windows of the first round.
