@@ -1,6 +1,6 @@
 //! The time since a poll last found something.
 //!
-//! Several threads may poll for one rank at the same time. Both fields are hints: a race between
+//! Several threads may poll for one service at the same time. Both fields are hints: a race between
 //! two polls lengthens or shortens the time by a few polls.
 
 use std::time::Duration;

@@ -5,8 +5,8 @@
 //! and then. A service that finds nothing polls on for a time, its patience (`timing.rs`), because
 //! what it waits for often comes sooner than a thread wakes up. After that it
 //!
-//! - sleeps, if whatever it waits for is announced, by its event or by a call of [`Sleeper::wake`];
-//! - naps otherwise, for longer and longer, with a poll after each nap.
+//! - sleeps, if whatever it waits for is announced, by its event or by a call of [`Sleeper::wake`],
+//! - or naps, for longer and longer, with a poll after each nap.
 //!
 //! Where cores are oversubscribed it yields its core after every empty poll. The README beside this
 //! file says why nothing is slept through.
