@@ -23,7 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Summary`] says where the time of a trace went, and [`render`] draws it. Both read the files of any
+//! A [`Summary`] says where the time of a trace went, and [`render()`] draws it. Both read the files of any
 //! Paraver trace by a [`Reader`](paraver::Reader).
 //!
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
