@@ -9,12 +9,13 @@
 //! out yet (no receive posted, no response, a delayed message) stays in its queue pair; the peer
 //! that posts the receive, or [`Context::advance`], resumes it.
 //!
-//! A device may be one of several, one in each process, that a [`Rail`] joins: see
-//! [`Device::with_rail`]. Its queue pairs can then be connected to those of other processes too, by
+//! A device may be one of several, one in each process, that a [`Wire`] joins: see
+//! [`Device::with_wire`]. Its queue pairs can then be connected to those of other processes too, by
 //! [`QueuePair::connect_to`], and follow the same rules.
 //!
-//! A rail has messages, and writes and reads of registered memory, between processes. [`ShmRail`] is
-//! that of one machine, [`Packets`] runs over any [`Wire`]. Queue pairs use messages at present.
+//! A [`Rail`] is the transport beneath: messages, and writes and reads of registered memory, between
+//! processes. [`ShmRail`] is that of one machine, [`Packets`] runs over any wire. Queue pairs use
+//! wires at present.
 //!
 //! Only the reliable connected transport exists, so a send queue never stops alone: the state that
 //! verbs call "send queue error" does not occur. The crate never reads a clock, starts a thread or
@@ -73,7 +74,6 @@ mod gate;
 mod key_table;
 mod link;
 mod memory_region;
-mod port;
 mod protection_domain;
 mod queue_pair;
 mod queue_pair_list;

@@ -124,10 +124,11 @@ impl LocalBuffer<'_> {
         }
     }
 
-    /// Passes the pieces of memory that the request reads to `action`, in order.
-    pub(crate) fn for_each_piece(self, action: impl FnMut(Checked<'_>)) {
+    /// Appends the data to `bytes`.
+    pub(crate) fn gather_into(self, bytes: &mut Vec<u8>) {
         if let Self::Source(pieces) = self {
-            pieces.as_slice().iter().copied().for_each(action);
+            bytes.reserve_exact(pieces.length as usize);
+            pieces.as_slice().iter().for_each(|piece| piece.append_to(bytes));
         }
     }
 

@@ -138,11 +138,7 @@ impl QueuePairCore {
 
     /// Resumes a stalled request, because the event that it waits for may have occurred.
     pub(crate) fn resume(&self, deferred: &mut Deferred) {
-        if self.remote_peer.process().is_some() {
-            self.resume_remote(false, deferred);
-        } else {
-            self.sends.resume(self.executor(deferred));
-        }
+        self.sends.resume(self.executor(deferred));
     }
 
     /// Enters ERROR from any state except RESET, and defers the flush.

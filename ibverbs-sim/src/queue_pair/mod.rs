@@ -9,8 +9,7 @@
 //!   changes belong to the holder of the *peer's* gate.
 //! - `transition`: the state machine; one transition at a time, which waits for the holders of all
 //!   gates.
-//! - `remote`: the connection to a peer in another process, for both halves; `outstanding`: the
-//!   requests under way to it.
+//! - `remote`: the connection to a peer in another process, for both halves.
 //! - `stored_request`: requests in the retry queue.
 
 mod attributes;
@@ -18,7 +17,6 @@ mod checked_list;
 mod core;
 #[cfg(all(test, talpf_loom))]
 mod loom_tests;
-mod outstanding;
 mod post;
 mod remote;
 mod requester;
@@ -95,8 +93,7 @@ impl QueuePair {
     /// still have to be polled. Corresponds to `sq_draining` of a verbs query.
     #[inline]
     pub fn is_drained(&self) -> bool {
-        // In this order: a request is under way before its gate is free.
-        self.core.sends.is_idle() && !self.core.remote_peer.has_requests()
+        self.core.sends.is_idle()
     }
 
     /// Returns the most send requests that may be outstanding.

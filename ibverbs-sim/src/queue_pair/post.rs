@@ -11,9 +11,7 @@ impl QueuePair {
     /// out.
     ///
     /// Requests of one queue pair start, take effect and complete in the order of posting; requests
-    /// of other threads do not get in between those of one batch. In ERROR they are flushed. Data
-    /// that a request returns from another process is there for a later one only if that has
-    /// [`SendFlags::FENCE`](crate::SendFlags::FENCE).
+    /// of other threads do not get in between those of one batch. In ERROR they are flushed.
     ///
     /// **Completion**: posted. Inline bytes and lists may be reused; memory that a list names
     /// belongs to the device until the completion of this or a later request of this queue pair.

@@ -210,15 +210,6 @@ impl Rail for Packets {
         events
     }
 
-    fn has_unsent(&self) -> bool {
-        let others = (0..self.processes()).filter(|process| self.check(*process).is_ok());
-        let mut others = others.map(|process| (process, &self.outgoing.0[process as usize]));
-        let is_unsent = |(process, queue): (u32, &Queue)| {
-            self.emulation.has_unsent(process) || !queue.packets.lock().is_empty()
-        };
-        others.any(is_unsent) || self.wire.has_unsent()
-    }
-
     fn arm(&self) -> Armed<'_> {
         Armed::Nothing
     }
@@ -241,12 +232,6 @@ struct QueuedPackets {
     bytes: usize,
     /// Set while a thread gives packets to the wire.
     is_flushed: bool,
-}
-
-impl QueuedPackets {
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty() && !self.is_flushed
-    }
 }
 
 impl Queue {

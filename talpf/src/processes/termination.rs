@@ -108,8 +108,7 @@ impl Processes {
                 return (0, 0);
             }
             let received = state.received[rank as usize];
-            let (sent, taken) = self.device.traffic(rank);
-            (sent - state.sent, taken - received)
+            (self.wire.sent(rank) - state.sent, self.wire.taken(rank) - received)
         };
         (0..self.peers.len()).map(count).collect()
     }
