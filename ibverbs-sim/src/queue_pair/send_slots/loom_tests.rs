@@ -29,7 +29,7 @@ fn loom_a_late_completion_frees_nothing_of_the_successor() {
         };
         slots.release(old);
         let new = slots.allocate().unwrap();
-        assert_eq!((index(old), slots.freed(new)), (index(new), 0));
+        assert_eq!((old.index(), slots.freed(new)), (new.index(), 0));
         late.join().unwrap();
         assert_eq!(slots.freed(new), 0);
     });
