@@ -4,6 +4,7 @@
 
 mod capacity;
 mod connector;
+mod doubling;
 mod peer_ranks;
 mod send_completions;
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ibverbs_sim::QueuePairNumber;
 
+use super::doubling;
 use crate::numbers::Rank;
 
 const FIRST_SHIFT: u32 = 6;
@@ -49,9 +50,8 @@ impl PeerRanks {
 /// Returns chunk and offset of a number.
 #[inline]
 fn place(number: QueuePairNumber) -> (usize, usize) {
-    let biased = number.index() as usize + (1 << FIRST_SHIFT);
-    let level = biased.ilog2();
-    ((level - FIRST_SHIFT) as usize, biased - (1 << level))
+    let (chunk, offset) = doubling::place(number.index(), FIRST_SHIFT);
+    (chunk, offset as usize)
 }
 
 #[cfg(all(test, not(talpf_loom)))]

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use ibverbs_sim::{CompletionChannel, CompletionQueue, Context, Result, WorkCompletion};
 
+use super::doubling;
+
 /// Queue pairs of the first completion queue, as a power of two.
 const FIRST_SHIFT: u32 = 2;
 /// Number of completion queues: enough for 16 times as many queue pairs as a run has ranks at most.
@@ -92,9 +94,8 @@ impl SendCompletions {
 /// Returns the number of the completion queue of the `nth` queue pair, the first queue pair that it
 /// serves, and their number.
 fn place(nth: u32) -> (usize, u32, u32) {
-    let biased = nth + (1 << FIRST_SHIFT);
-    let level = biased.ilog2();
-    ((level - FIRST_SHIFT) as usize, (1 << level) - (1 << FIRST_SHIFT), 1 << level)
+    let (number, offset) = doubling::place(nth, FIRST_SHIFT);
+    (number, nth - offset, 1 << (FIRST_SHIFT + number as u32))
 }
 
 #[cfg(all(test, not(talpf_loom)))]

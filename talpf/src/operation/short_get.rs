@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Operation as Request, Payload, ScatterGather, SendFlags, SendWorkRequest};
+use ibverbs_sim::{Operation as Request, Payload, ScatterGather};
 use talpf_runtime::ByteLayout;
 
 use super::chain::posted;
@@ -17,8 +17,9 @@ use super::issued::Issued;
 use super::open_round::OpenRound;
 use super::payloads::Memory;
 use super::registration::Registered;
+use super::single_request::with_notice;
 use super::{Operation, Route, Transfer, Verb};
-use crate::endpoint::{INLINE_BYTES, silent};
+use crate::endpoint::INLINE_BYTES;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::sender::RoundState;
 use crate::window::{Landing, Outcome, Parked, Post};
@@ -30,9 +31,6 @@ struct ShortGet<'a> {
     verb: Verb,
     entry: ScatterGather,
 }
-
-/// A short get on its way through the windows: a reference, since it is moved.
-struct Underway<'a, 'g>(&'a ShortGet<'g>);
 
 impl OpenRound {
     /// Returns `true` if an operation that brings data here may be tried by
@@ -70,7 +68,7 @@ impl OpenRound {
             Route::Direct => get.post() == Post::All,
             Route::Window(claim) => {
                 let request = round.request(at.target);
-                let outcome = origin.peers.land(request, claim, true, Underway(&get));
+                let outcome = origin.peers.land(request, claim, true, &get);
                 matches!(outcome, Outcome::Posted(_))
             }
         };
@@ -98,10 +96,7 @@ impl OpenRound {
     ) -> Operation<G> {
         let round = &self.state;
         let (operation, done) = awaited(round, at.target, verb, None, guard);
-        let issued = Issued::new(round, at, Route::Direct, verb, Memory::Posted, Some(done));
-        if let Some(issued) = issued.attempt() {
-            round.sender.push_retry(issued);
-        }
+        Issued::new(round, at, Route::Direct, verb, Memory::Posted, Some(done)).issue();
         operation
     }
 }
@@ -114,18 +109,17 @@ impl ShortGet<'_> {
         let immediate = Immediate::new(Announced::Data, round.lane, round.number).to_bits();
         let notice = Request::WriteWithImmediate { remote, immediate };
         let request = verb.bringing(remote).unwrap_or(notice);
-        let mut requests = [
-            silent(request, Payload::Gather(std::slice::from_ref(entry))),
-            SendWorkRequest { flags: SendFlags::FENCE, ..silent(notice, Payload::Gather(&[])) },
-        ];
+        let payload = Payload::Gather(std::slice::from_ref(entry));
+        let mut requests = with_notice(request, payload, notice);
         posted(&round.sender, round.sender.own.endpoint.post_all(target, &mut requests))
     }
 }
 
-impl Landing for Underway<'_, '_> {
+/// By reference, since the windows move what they let in.
+impl Landing for &ShortGet<'_> {
     #[inline]
     fn post(&mut self) -> Post {
-        self.0.post()
+        ShortGet::post(self)
     }
 
     fn is_patient(&self) -> bool {

@@ -165,9 +165,7 @@ impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
         let Some(request) = self.verb.bringing(remote) else {
             return posted(origin, endpoint.post_silent(target, announced, payload));
         };
-        let notice = silent(announced, Payload::Gather(&[]));
-        let mut requests =
-            [silent(request, payload), SendWorkRequest { flags: SendFlags::FENCE, ..notice }];
+        let mut requests = with_notice(request, payload, announced);
         posted(origin, endpoint.post_all(target, &mut requests))
     }
 
@@ -183,4 +181,16 @@ impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
         }
         issued.park()
     }
+}
+
+/// Returns a request that brings data here, and the empty one that announces to its target that it has
+/// been carried out.
+#[inline]
+pub(super) fn with_notice(
+    request: Request,
+    payload: Payload<'_>,
+    notice: Request,
+) -> [SendWorkRequest<'_>; 2] {
+    let notice = silent(notice, Payload::Gather(&[]));
+    [silent(request, payload), SendWorkRequest { flags: SendFlags::FENCE, ..notice }]
 }
