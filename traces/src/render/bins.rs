@@ -27,6 +27,11 @@ impl Bins {
         Self { shown, columns, cells: vec![Vec::new(); rows * columns], totals: BTreeMap::new() }
     }
 
+    /// Returns the number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.cells.len() / self.columns
+    }
+
     /// Returns the nanoseconds of each value in all cells.
     pub(super) fn totals(&self) -> &BTreeMap<i64, u64> {
         &self.totals

@@ -24,11 +24,10 @@ const ENTRIES: usize = 24;
 const NOT_CREATED: i64 = State::NotCreated.number() as i64;
 
 /// Cells and messages as they grow.
-pub(super) struct Drawing {
-    view: View,
+pub(super) struct Drawing<'a> {
+    options: &'a RenderOptions,
     /// Drawn row of each row of the trace; by cpu, from 1, if cpus are drawn.
     drawn: Vec<usize>,
-    by_cpu: bool,
     /// Rows of the trace, or ranks or cpus, in each drawn row.
     joined: usize,
     bins: Bins,
@@ -39,9 +38,8 @@ pub(super) struct Drawing {
     message_count: u64,
 }
 
-impl Drawing {
-    pub(super) fn new(reader: &Reader, options: &RenderOptions, shown: Range<u64>) -> Self {
-        let by_cpu = options.rows == Rows::Cpu;
+impl<'a> Drawing<'a> {
+    pub(super) fn new(reader: &Reader, options: &'a RenderOptions, shown: Range<u64>) -> Self {
         let objects: Vec<usize> = match options.rows {
             Rows::Worker => (0..reader.ranks_of_rows().len()).collect(),
             Rows::Rank => reader.ranks_of_rows().iter().map(|rank| *rank as usize).collect(),
@@ -52,8 +50,7 @@ impl Drawing {
         let joined = count.div_ceil(ROWS).max(1);
         let drawn: Vec<usize> = objects.iter().map(|object| object / joined).collect();
         Self {
-            view: options.view,
-            by_cpu,
+            options,
             joined,
             bins: Bins::new(count.div_ceil(joined), COLUMNS, shown.clone()),
             values: vec![(0, 0); drawn.len()],
@@ -65,7 +62,7 @@ impl Drawing {
     }
 
     pub(super) fn record(&mut self, record: Record<'_>) {
-        match (record, self.view) {
+        match (record, self.options.view) {
             (Record::State { row, cpu, begin_ns, end_ns, state }, View::States) => {
                 if let Some(object) = self.object(row, cpu)
                     && i64::from(state) != NOT_CREATED
@@ -81,7 +78,7 @@ impl Drawing {
                 }
             }
             (Record::Communication { sender, receiver, send_ns, receive_ns, .. }, _)
-                if !self.by_cpu
+                if self.options.rows != Rows::Cpu
                     && self.shown.contains(&send_ns)
                     && self.shown.contains(&receive_ns) =>
             {
@@ -97,7 +94,11 @@ impl Drawing {
 
     /// Returns the index of a row of the trace, or of its cpu if cpus are drawn and it has one.
     fn object(&self, row: usize, cpu: u32) -> Option<usize> {
-        if self.by_cpu { Some(cpu as usize).filter(|cpu| *cpu != 0) } else { Some(row) }
+        if self.options.rows == Rows::Cpu {
+            Some(cpu as usize).filter(|cpu| *cpu != 0)
+        } else {
+            Some(row)
+        }
     }
 
     /// Adds the value that an object has had, and sets the next.
@@ -108,24 +109,19 @@ impl Drawing {
         }
     }
 
-    pub(super) fn finish(
-        mut self,
-        reader: &Reader,
-        options: &RenderOptions,
-        shown: Range<u64>,
-        lost: &[String],
-    ) -> Picture {
+    pub(super) fn finish(mut self, reader: &Reader, lost: &[String]) -> Picture {
+        let shown = self.shown.clone();
         (0..self.values.len()).for_each(|object| self.show(object, 0, shown.end));
         let runs = self.bins.runs();
-        let rows = self.bins_rows();
+        let rows = self.bins.rows();
         let height = row_height(rows);
-        let names: Vec<String> = (0..rows).map(|row| self.name(reader, options, row)).collect();
+        let names: Vec<String> = (0..rows).map(|row| self.name(reader, row)).collect();
         let longest = names.iter().map(String::len).max().unwrap_or(0) as u32;
         let (left, top) = (longest * CHARACTER + 14, LINE * 2);
         let bottom = top + rows as u32 * height;
         let mut picture = Picture { width: left + COLUMNS as u32 + MARGIN, ..Picture::default() };
 
-        let colours = Colours::new(reader, self.view, &self.bins);
+        let colours = Colours::new(reader, self.options.view, &self.bins);
         for run in runs {
             picture.rectangles.push(Rectangle {
                 x: left + run.column as u32,
@@ -152,11 +148,11 @@ impl Drawing {
                 colour: GREY,
             }));
         }
-        let title = self.title(reader, options);
+        let title = self.title(reader);
         picture.texts.push(Text { x: left, y: LINE, ends_at_x: false, text: title });
         time_axis(&mut picture, &shown, left, bottom);
         let mut y = bottom + LINE * 3;
-        for (colour, text) in colours.legend(reader, self.view, &self.bins) {
+        for (colour, text) in colours.legend(reader, self.options.view, &self.bins) {
             let swatch = Rectangle { x: left, y: y - 10, width: 12, height: 12, colour };
             picture.rectangles.push(swatch);
             picture.texts.push(Text { x: left + 20, y, ends_at_x: false, text });
@@ -170,14 +166,10 @@ impl Drawing {
         picture
     }
 
-    fn bins_rows(&self) -> usize {
-        self.drawn.iter().max().map_or(0, |last| last + 1)
-    }
-
     /// Returns the name of a drawn row: that of the first object in it.
-    fn name(&self, reader: &Reader, options: &RenderOptions, row: usize) -> String {
+    fn name(&self, reader: &Reader, row: usize) -> String {
         let object = row * self.joined;
-        match options.rows {
+        match self.options.rows {
             Rows::Worker => {
                 let rank = reader.ranks_of_rows()[object];
                 let first = reader.ranks_of_rows().partition_point(|of| *of < rank);
@@ -188,12 +180,12 @@ impl Drawing {
         }
     }
 
-    fn title(&self, reader: &Reader, options: &RenderOptions) -> String {
-        let view = match self.view {
+    fn title(&self, reader: &Reader) -> String {
+        let view = match self.options.view {
             View::States => "states".into(),
             View::Event(kind) => reader.type_label(kind),
         };
-        format!("{}: {view}", options.title)
+        format!("{}: {view}", self.options.title)
     }
 
     /// Returns what a reader of the picture must know beside it.

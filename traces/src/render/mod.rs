@@ -1,6 +1,6 @@
 //! Pictures of a trace: a view over time, with a row for each worker, rank or cpu.
 //!
-//! One pass over the records fills `bins`, a cell for each row and column of pixels, whose colour is
+//! A single pass over the records fills `bins`, a cell for each row and column of pixels, whose colour is
 //! that of the value shown longest in it. A `picture` of rectangles, lines and texts is made of
 //! them, and written as SVG or PNG.
 
@@ -46,9 +46,9 @@ pub struct RenderOptions {
 pub fn render(prv: impl AsRef<Path>, options: &RenderOptions) -> Result<Picture> {
     let mut reader = Reader::open(prv)?;
     let shown = shown(&reader, options)?;
-    let mut drawing = Drawing::new(&reader, options, shown.clone());
+    let mut drawing = Drawing::new(&reader, options, shown);
     let lost = reader.read(|record| drawing.record(record))?;
-    Ok(drawing.finish(&reader, options, shown, &lost))
+    Ok(drawing.finish(&reader, &lost))
 }
 
 /// Returns the times to be shown.

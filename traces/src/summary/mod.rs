@@ -1,6 +1,6 @@
 //! Summary of a trace: where the time of the workers went, and what it was spent for.
 //!
-//! One pass over the records and memory that grows with ranks, task types and pairs of ranks that
+//! A single pass over the records, and memory that grows with ranks, task types and pairs of ranks that
 //! exchange messages, but not with the trace. [`Summary::EXPLANATION`] defines each figure.
 
 mod distribution;

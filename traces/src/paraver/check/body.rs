@@ -1,12 +1,12 @@
 //! Checks of the records of a trace, one at a time: form, location, time, and rules of each kind.
-//! Those without an error go to a visitor.
+//! A visitor gets the records without an error.
 
-use super::fields::{self, shown};
+use super::fields::{self, in_range, shown};
 use super::header::Header;
 use super::labels::Labels;
 use super::lines::Lines;
-use super::record::Record;
-use super::report::{Log, Report};
+use super::record::{Record, Visitor};
+use super::report::Log;
 use super::rule::Rule;
 use super::states::States;
 use super::usage::LabelUsage;
@@ -20,17 +20,6 @@ const EVENT_FIELDS: usize = 8;
 const COMMUNICATION_FIELDS: usize = 15;
 
 const TASK_ID: i128 = EventKind::TaskId.number() as i128;
-
-/// Receiver of the records that have no error. It is asked after each line, and ends the reading by
-/// an error.
-pub(super) trait Visitor {
-    fn record(&mut self, record: Record<'_>);
-
-    /// Receives the text of a comment.
-    fn comment(&mut self, text: &[u8]);
-
-    fn line_ends(&mut self, report: &Report) -> Result<()>;
-}
 
 /// Reads everything after the header.
 pub(super) fn read(
@@ -383,21 +372,4 @@ fn comment(text: &[u8], line: u64, log: &mut Log<'_>) {
     if LOSSES.iter().any(says) {
         log.add(Rule::Incomplete, line, shown(text.trim_ascii()));
     }
-}
-
-/// Returns `true` if `number` lies within the limits, and reports it otherwise.
-fn in_range(
-    what: &str,
-    number: i128,
-    least: i128,
-    most: i128,
-    line: u64,
-    log: &mut Log<'_>,
-) -> bool {
-    let fits = (least..=most).contains(&number);
-    if !fits {
-        let text = format_args!("{what} {number} is not within {least} to {most}");
-        log.add(Rule::NumberRange, line, text);
-    }
-    fits
 }

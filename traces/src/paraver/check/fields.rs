@@ -54,6 +54,23 @@ pub(super) fn shown(text: &[u8]) -> String {
     text.escape_debug().to_string()
 }
 
+/// Returns `true` if `number` lies within the limits, and reports it otherwise.
+pub(super) fn in_range(
+    what: &str,
+    number: i128,
+    least: i128,
+    most: i128,
+    line: u64,
+    log: &mut Log<'_>,
+) -> bool {
+    let fits = (least..=most).contains(&number);
+    if !fits {
+        let text = format_args!("{what} {number} is not within {least} to {most}");
+        log.add(Rule::NumberRange, line, text);
+    }
+    fits
+}
+
 /// Returns the rule that a `field` that is not an integer breaks.
 fn fault(field: &[u8]) -> Rule {
     if field.iter().any(|byte| matches!(byte, b' ' | b'\t')) {

@@ -29,10 +29,11 @@ pub use rule::{Rule, Severity};
 pub use view_file::check_view;
 
 use crate::error::Result;
-use body::Visitor;
+use header::Header;
 use labels::Labels;
 use lines::Lines;
 use objects::Objects;
+use record::Visitor;
 use report::Log;
 
 /// Checks the trace at `prv`, which gzip may have compressed, and the `.pcf` and `.row` of the same
@@ -46,13 +47,7 @@ pub fn check(prv: impl AsRef<Path>) -> Result<Report> {
     let labels = check_labels(prv, &mut report)?;
 
     let mut log = Log::new(&mut report, prv);
-    let header = match lines.next(&mut log)? {
-        Some((_, line)) => header::read(line, &mut log),
-        None => {
-            log.add(Rule::NotParaver, 1, "the file is empty");
-            None
-        }
-    };
+    let header = check_header(&mut lines, &mut log)?;
     check_rows(prv, header.as_ref().map(|header| &header.objects), &mut report)?;
     if let Some(header) = &header {
         let counts = &mut report.counts;
@@ -84,6 +79,17 @@ fn beside(prv: &Path, extension: &str) -> PathBuf {
     let is_compressed = prv.extension().is_some_and(|extension| extension == "gz");
     let prv = if is_compressed { prv.with_extension("") } else { prv.to_owned() };
     prv.with_extension(extension)
+}
+
+/// Checks the first line of a trace. Returns `None` if no record can be checked without it.
+fn check_header(lines: &mut Lines, log: &mut Log<'_>) -> Result<Option<Header>> {
+    Ok(match lines.next(log)? {
+        Some((_, line)) => header::read(line, log),
+        None => {
+            log.add(Rule::NotParaver, 1, "the file is empty");
+            None
+        }
+    })
 }
 
 fn check_labels(prv: &Path, report: &mut Report) -> Result<Option<Labels>> {

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::body::{self, Visitor};
-use super::header::{self, Header};
+use super::body;
+use super::header::Header;
 use super::labels::Labels;
 use super::lines::Lines;
-use super::record::Record;
+use super::record::{Record, Visitor};
 use super::report::{Log, Report};
 use super::rule::{Rule, Severity};
 use crate::error::{Error, Result};
@@ -34,13 +34,7 @@ impl Reader {
         let labels = super::check_labels(&path, &mut Report::default())?.unwrap_or_default();
         let mut report = Report::default();
         let mut log = Log::new(&mut report, &path);
-        let header = match lines.next(&mut log)? {
-            Some((_, line)) => header::read(line, &mut log),
-            None => {
-                log.add(Rule::NotParaver, 1, "the file is empty");
-                None
-            }
-        };
+        let header = super::check_header(&mut lines, &mut log)?;
         first_error(&path, &report)?;
         let Some(header) = header else {
             let text = "the header cannot be read".to_owned();

@@ -1,4 +1,7 @@
-//! Records of a trace as numbers.
+//! Records of a trace as numbers, and those who receive them.
+
+use super::report::Report;
+use crate::error::Result;
 
 /// Record of a trace. Times are nanoseconds, rows count all threads of the trace from 0 in the order of its
 /// header, and cpus count from 1, with 0 for none.
@@ -47,4 +50,15 @@ pub enum Record<'a> {
         /// Tag of the message.
         tag: i64,
     },
+}
+
+/// Receiver of the records that have no error. It is asked after each line, and ends the reading by
+/// an error.
+pub(super) trait Visitor {
+    fn record(&mut self, record: Record<'_>);
+
+    /// Receives the text of a comment.
+    fn comment(&mut self, text: &[u8]);
+
+    fn line_ends(&mut self, report: &Report) -> Result<()>;
 }
