@@ -8,7 +8,7 @@
 //! - sleeps, if whatever it waits for is announced, by its event or by a call of [`Sleeper::wake`],
 //! - or naps, for longer and longer, with a poll after each nap.
 //!
-//! Where cores are oversubscribed it yields its core after every empty poll. The README beside this
+//! On oversubscribed cores it yields its core after every empty poll. The README beside this
 //! file says why nothing is slept through.
 //!
 //! Several threads may poll for one service at the same time: the task, when it is woken late, and
