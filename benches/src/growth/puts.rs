@@ -1,7 +1,7 @@
 //! Cost of an operation, by the number of operations in one round.
 
 use talpf::{Context, Error, MemorySlot, Rank, SyncMode};
-use talpf_runtime::Array;
+use talpf_runtime::{Array, Matrix, Tiling};
 
 use super::meter::Meter;
 use super::plan::Samples;
@@ -9,7 +9,7 @@ use super::row::Row;
 
 const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
-pub(super) const ROWS: [Row; 4] = [
+pub(super) const ROWS: [Row; 6] = [
     Row::new("puts", "puts of one round; one", SIZES, |plan, size| plan.on_ranks(2, size, puts))
         .target(60.0),
     Row::new(
@@ -33,6 +33,19 @@ pub(super) const ROWS: [Row; 4] = [
         |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, ADDS)),
     )
     .target(300.0),
+    Row::new(
+        "rounds",
+        "rounds of a put and a sync, spawned before the first of them ends; one",
+        &[100, 1_000, 10_000],
+        |plan, size| plan.on_ranks(2, size, rounds),
+    ),
+    Row::new(
+        "put_rows",
+        "rows of a put of every other element; one",
+        &[1_000, 10_000, 100_000],
+        |plan, size| plan.on_ranks(2, size, rows),
+    )
+    .counted_to(30_000),
 ];
 
 /// Measures puts of 8 bytes from rank 0 to every element of a window of rank 1.
@@ -52,6 +65,44 @@ async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
         }
         drop(round);
         sync.await?;
+        meter.stop(size);
+    }
+    Ok(meter.into_samples())
+}
+
+/// Measures rounds in which each rank puts 8 bytes to the other, all spawned in advance.
+async fn rounds(ctx: Context, mut meter: Meter, size: usize) -> Samples {
+    let mine = Array::new(ctx.group(), vec![1u64], 1)?;
+    let inbox = Array::new(ctx.group(), vec![0u64], 1)?;
+    let slot = ctx.register_global(&inbox).await?;
+    let peer = Rank(1 - ctx.rank().0);
+    while meter.again() {
+        ctx.sync(SyncMode::msg(0).with_barrier()).await?;
+        meter.start();
+        for _ in 0..size {
+            ctx.put(&mine.all(), slot.at(peer, 0))?;
+            ctx.sync(SyncMode::msg(1)).window(&inbox.all()).spawn()?;
+        }
+        ctx.sync(SyncMode::msg(0)).await?;
+        meter.stop(size);
+    }
+    Ok(meter.into_samples())
+}
+
+/// Measures a put of a rectangle of one column, each row of which is a request, from rank 0 to the
+/// same rectangle of rank 1.
+async fn rows(ctx: Context, mut meter: Meter, size: usize) -> Samples {
+    let new = || Matrix::new(ctx.group(), vec![0u64; 2 * size], 2, Tiling::new(size, 2));
+    let (mine, inbox) = (new()?, new()?);
+    ctx.register_local(&mine)?;
+    let slot = ctx.register_global(&inbox).await?;
+    while meter.again() {
+        ctx.sync(SyncMode::msg(0).with_barrier()).await?;
+        meter.start();
+        if ctx.rank().0 == 0 {
+            ctx.put(&mine.region(.., ..1), slot.region(Rank(1), .., ..1))?;
+        }
+        ctx.sync(SyncMode::CACHED.with_barrier()).window(&inbox.all()).await?;
         meter.stop(size);
     }
     Ok(meter.into_samples())

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use ibverbs_sim::{
     Error as DeviceError, Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest,
 };
+use smallvec::SmallVec;
 
 use super::Done;
-use super::payloads::{Memory, Payloads};
+use super::payloads::{Memory, Payloads, Position};
 use super::transfer::{Route, Transfer, Verb};
 use crate::endpoint::{Endpoint, NOBODY, SIGNAL_EVERY, silent};
 use crate::error::Error;
@@ -30,9 +31,13 @@ pub(crate) struct Issued {
     done: Option<Done>,
     /// Identifier of the last request, once `done` is registered under it.
     wr_id: Option<u64>,
-    /// Number of requests that are posted already.
+    /// Number of requests that are posted already, and the position behind them.
     posted: usize,
+    position: Position,
 }
+
+/// Largest number of requests of a long operation that are posted at once.
+const BATCH: usize = SIGNAL_EVERY as usize;
 
 impl Issued {
     pub(super) fn new(
@@ -46,7 +51,8 @@ impl Issued {
         let round = round.enter();
         let (wr_id, posted) = (None, 0);
         let (awaited, parked) = (true, false);
-        Issued { round, awaited, parked, at, route, verb, memory, done, wr_id, posted }
+        let position = Position::start(&at);
+        Issued { round, awaited, parked, at, route, verb, memory, done, wr_id, posted, position }
     }
 
     /// Posts the operation, parks it at its target, or queues it to be retried.
@@ -192,7 +198,7 @@ impl Issued {
             Memory::Inline(bytes) if self.at.is_consecutive() => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
                 let request = Request::WriteWithImmediate { remote, immediate };
-                endpoint.post_inline(target, request, bytes).map_err(|error| (0, error.reason))
+                endpoint.post_inline(target, request, bytes).map_err(|error| error.reason)
             }
             _ => {
                 let wr_id = match self.wr_id {
@@ -203,9 +209,7 @@ impl Issued {
                 };
                 self.wr_id = Some(wr_id);
                 origin.tracer.outstanding(|| origin.outstanding());
-                let requests = self.requests(wr_id, endpoint);
-                let rest = &requests[self.posted.min(requests.len())..];
-                endpoint.post(target, rest).map_err(|error| (error.index, error.reason))
+                self.post_rest(wr_id, endpoint)
             }
         };
         match result {
@@ -213,12 +217,9 @@ impl Issued {
                 self.note_posted();
                 Post::All
             }
-            Err((0, DeviceError::QueueFull { .. })) if self.posted == 0 => Post::Nothing,
-            Err((index, DeviceError::QueueFull { .. })) => {
-                self.posted += index;
-                Post::Some
-            }
-            Err((_, reason)) => {
+            Err(DeviceError::QueueFull { .. }) if self.posted == 0 => Post::Nothing,
+            Err(DeviceError::QueueFull { .. }) => Post::Some,
+            Err(reason) => {
                 // The queue pair has failed: the device carries out no later request of this rank.
                 self.take_back();
                 self.leave_round();
@@ -228,31 +229,63 @@ impl Issued {
         }
     }
 
-    /// Returns the requests, in order; only the last one has an immediate. Some of the others are
-    /// signalled, so that send slots are freed however many there are.
-    fn requests(&self, wr_id: u64, endpoint: &Endpoint) -> Vec<SendWorkRequest<'_>> {
-        let mut requests = Vec::new();
-        let (remote, memory) = (self.at.remote, &self.memory);
-        let limits = (endpoint.max_sge, endpoint.max_transfer);
-        let mut payloads = Payloads::new(memory, &self.at, limits).peekable();
-        while let Some((remote, payload)) = payloads.next() {
+    /// Posts the requests that are not posted yet, in order. Those that fit are posted even if the
+    /// others fail.
+    fn post_rest(&mut self, wr_id: u64, endpoint: &Endpoint) -> Result<(), DeviceError> {
+        let (limits, target) = ((endpoint.max_sge, endpoint.max_transfer), self.at.target);
+        loop {
+            let mut payloads = Payloads::new(&self.memory, &self.at, limits, self.position);
+            let mut requests = SmallVec::<[SendWorkRequest<'_>; BATCH]>::new();
+            let is_end = self.next_requests(&mut payloads, wr_id, &mut requests);
+            let (count, result) = match endpoint.post(target, &requests) {
+                Ok(()) => (requests.len(), Ok(())),
+                Err(error) => (error.index, Err(error.reason)),
+            };
+            if result.is_err() {
+                payloads = Payloads::new(&self.memory, &self.at, limits, self.position);
+                payloads.by_ref().take(count).for_each(drop);
+            }
+            self.position = payloads.position();
+            self.posted += count;
+            if is_end || result.is_err() {
+                return result;
+            }
+        }
+    }
+
+    /// Adds the requests of the next payloads, at most a batch. Only the last one has an immediate.
+    /// Some of the others are signalled, so that send slots are freed however many there are. Returns
+    /// `true` if the last one is among them.
+    fn next_requests<'m>(
+        &self,
+        payloads: &mut Payloads<'m>,
+        wr_id: u64,
+        requests: &mut SmallVec<[SendWorkRequest<'m>; BATCH]>,
+    ) -> bool {
+        let (remote, is_put) = (self.at.remote, self.verb == Verb::Put);
+        while requests.len() < BATCH
+            && let Some((remote, payload)) = payloads.next()
+        {
             let operation = match self.verb.bringing(remote) {
                 Some(request) => request,
-                None if payloads.peek().is_none() => {
+                None if payloads.is_at_end() => {
                     Request::WriteWithImmediate { remote, immediate: self.immediate() }
                 }
                 None => Request::Write { remote },
             };
             requests.push(silent(operation, payload));
-            if requests.len().is_multiple_of(SIGNAL_EVERY as usize)
+            if (self.posted + requests.len()).is_multiple_of(SIGNAL_EVERY as usize)
                 && let Some(request) = requests.last_mut()
             {
                 request.flags = SendFlags::SIGNALLED;
             }
         }
-        if matches!(memory, Memory::Posted) {
+        if !payloads.is_at_end() || requests.len() == BATCH && !is_put {
+            return false;
+        }
+        if matches!(self.memory, Memory::Posted) {
             requests.push(silent(Request::Write { remote }, Payload::Gather(&[])));
-        } else if self.verb != Verb::Put || requests.is_empty() {
+        } else if !is_put || requests.is_empty() {
             let request = Request::WriteWithImmediate { remote, immediate: self.immediate() };
             requests.push(silent(request, Payload::Gather(&[])));
         }
@@ -260,7 +293,7 @@ impl Issued {
             last.wr_id = wr_id;
             last.flags = SendFlags::SIGNALLED | SendFlags::FENCE;
         }
-        requests
+        true
     }
 
     fn leave_round(&mut self) {

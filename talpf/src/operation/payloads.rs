@@ -17,52 +17,84 @@ pub(super) enum Memory {
     Posted,
 }
 
-/// An iterator over the payloads of an operation in order, with their remote addresses.
-pub(super) struct Payloads<'m> {
-    rest: Rest<'m>,
+/// A position in an operation: how much of it has been cut off.
+#[derive(Clone, Copy)]
+pub(super) struct Position {
+    /// Bytes of copied memory, or entries, that are cut off.
+    passed: usize,
     /// Address of the next payload.
     remote: RemoteAddress,
-    /// Bytes of each row at the target, and those that follow in the present one.
-    row_bytes: u64,
+    /// Bytes that follow in the present row at the target.
     left_of_row: u64,
+}
+
+impl Position {
+    pub(super) fn start(at: &Transfer) -> Self {
+        Position { passed: 0, remote: at.remote, left_of_row: at.row_bytes() }
+    }
+}
+
+/// An iterator over the payloads of an operation in order, with their remote addresses.
+pub(super) struct Payloads<'m> {
+    local: Local<'m>,
+    position: Position,
+    /// Bytes of each row at the target.
+    row_bytes: u64,
     /// Bytes between the end of a row and the next row.
     gap_bytes: u64,
     max_sge: usize,
     max_transfer: usize,
 }
 
-/// The local bytes that no payload has yet.
-enum Rest<'m> {
+/// The local bytes of an operation.
+enum Local<'m> {
     Inline(&'m [u8]),
     /// Entries, none of which goes on in the next row at the target.
     Entries(&'m [ScatterGather]),
 }
 
 impl<'m> Payloads<'m> {
+    /// Creates an iterator over the payloads from `position` on.
     pub(super) fn new(
         memory: &'m Memory,
         at: &Transfer,
         (max_sge, max_transfer): (usize, usize),
+        position: Position,
     ) -> Self {
-        let rest = match memory {
-            Memory::Inline(bytes) => Rest::Inline(bytes),
-            Memory::Entries(entries) => Rest::Entries(entries),
-            Memory::Posted => Rest::Entries(&[]),
+        let local = match memory {
+            Memory::Inline(bytes) => Local::Inline(bytes),
+            Memory::Entries(entries) => Local::Entries(entries),
+            Memory::Posted => Local::Entries(&[]),
         };
-        let (remote, row_bytes) = (at.remote, at.row_bytes());
+        let row_bytes = at.row_bytes();
         let gap_bytes = at.stride_bytes.saturating_sub(row_bytes);
-        let left_of_row = row_bytes;
-        Payloads { rest, remote, row_bytes, left_of_row, gap_bytes, max_sge, max_transfer }
+        Payloads { local, position, row_bytes, gap_bytes, max_sge, max_transfer }
+    }
+
+    /// Returns the position behind the payloads that were taken.
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Returns `true` if no payload is left.
+    pub(super) fn is_at_end(&self) -> bool {
+        let len = match self.local {
+            Local::Inline(bytes) => bytes.len(),
+            Local::Entries(entries) => entries.len(),
+        };
+        self.position.passed == len
     }
 
     /// Returns the remote address of a payload and goes on behind it.
-    fn pass(&mut self, bytes: u64) -> RemoteAddress {
-        let remote = self.remote;
-        self.remote.address += bytes;
-        self.left_of_row -= bytes;
-        if self.left_of_row == 0 {
-            self.remote.address += self.gap_bytes;
-            self.left_of_row = self.row_bytes;
+    fn pass(&mut self, passed: usize, bytes: u64) -> RemoteAddress {
+        let position = &mut self.position;
+        let remote = position.remote;
+        position.passed += passed;
+        position.remote.address += bytes;
+        position.left_of_row -= bytes;
+        if position.left_of_row == 0 {
+            position.remote.address += self.gap_bytes;
+            position.left_of_row = self.row_bytes;
         }
         remote
     }
@@ -72,20 +104,22 @@ impl<'m> Iterator for Payloads<'m> {
     type Item = (RemoteAddress, Payload<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let most = self.left_of_row.min(self.max_transfer as u64);
-        match self.rest {
-            Rest::Inline([]) | Rest::Entries([]) => None,
-            Rest::Inline(bytes) => {
-                let (next, rest) = bytes.split_at(bytes.len().min(most as usize));
-                self.rest = Rest::Inline(rest);
-                Some((self.pass(next.len() as u64), Payload::Inline(next)))
-            }
-            Rest::Entries(entries) => {
-                let (next, bytes) = next_entries(entries, self.max_sge, most);
-                self.rest = Rest::Entries(&entries[next.len()..]);
-                Some((self.pass(bytes), Payload::Gather(next)))
-            }
+        if self.is_at_end() {
+            return None;
         }
+        let (most, passed) = (self.position.left_of_row, self.position.passed);
+        let most = most.min(self.max_transfer as u64);
+        Some(match self.local {
+            Local::Inline(bytes) => {
+                let rest = &bytes[passed..];
+                let next = &rest[..rest.len().min(most as usize)];
+                (self.pass(next.len(), next.len() as u64), Payload::Inline(next))
+            }
+            Local::Entries(entries) => {
+                let (next, bytes) = next_entries(&entries[passed..], self.max_sge, most);
+                (self.pass(next.len(), bytes), Payload::Gather(next))
+            }
+        })
     }
 }
 

@@ -9,13 +9,12 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use super::chain::{PUTS, post_chain};
 use super::issued::Issued;
-use super::retry_queue::Queues;
-use crate::numbers::Rank;
+use crate::numbers::{Rank, Round};
 use crate::sender::{RoundState, Sender};
 use crate::window::{Claim, Landing, Parked, Post, Together};
 
@@ -26,20 +25,25 @@ impl Sender {
     /// Retries the queued operations. Once the rank has failed, all of them.
     #[cold]
     pub(crate) fn try_again(&self) {
-        let mut kept = Queues::new();
-        // The target and lane of the last round with operations that could not be posted.
-        let mut waiting = None;
-        for (destination @ (target, lane, _), queue) in self.retries.take() {
-            let link = Some((target, lane));
-            let queue =
-                if waiting == link && !self.has_failed() { queue } else { attempt(queue, self) };
-            if !queue.is_empty() {
-                kept.insert(destination, queue);
-                waiting = link;
+        let (mut queues, mut count) = self.retries.take();
+        let mut next = queues.first_key_value().map(|(first, _)| *first);
+        while let Some(destination @ (target, lane, _)) = next {
+            let queue = queues.remove(&destination).unwrap_or_default();
+            count -= queue.len();
+            let kept = attempt(queue, self);
+            let mut done = destination;
+            if !kept.is_empty() {
+                count += kept.len();
+                queues.insert(destination, kept);
+                if !self.has_failed() {
+                    done = (target, lane, Round(u64::MAX));
+                }
             }
+            let after = queues.range((Bound::Excluded(done), Bound::Unbounded)).next();
+            next = after.map(|(destination, _)| *destination);
         }
-        if !kept.is_empty() {
-            self.retries.give_back(kept);
+        if !queues.is_empty() {
+            self.retries.give_back(queues, count);
             self.own.wake_poller();
         }
     }

@@ -39,25 +39,24 @@ impl<T> RetryQueue<T> {
 
     /// Takes all operations.
     pub(crate) fn drain(&self) -> impl Iterator<Item = T> {
-        self.take().into_values().flatten()
+        self.take().0.into_values().flatten()
     }
 
-    pub(super) fn take(&self) -> Queues<T> {
+    /// Takes all operations, and their number.
+    pub(super) fn take(&self) -> (Queues<T>, usize) {
         let mut queues = self.queues.lock();
+        let count = self.len();
         self.count.store(0, Ordering::Relaxed);
-        std::mem::take(&mut queues)
+        (std::mem::take(&mut queues), count)
     }
 
-    /// Queues operations before those that were added meanwhile.
-    pub(super) fn give_back(&self, kept: Queues<T>) {
+    /// Queues the `count` operations of `kept` before those that were added meanwhile.
+    pub(super) fn give_back(&self, mut kept: Queues<T>, count: usize) {
         let mut queues = self.queues.lock();
-        let mut count = self.len();
-        for (destination, mut queue) in kept {
-            count += queue.len();
-            let newer = queues.entry(destination).or_default();
-            queue.append(newer);
-            *newer = queue;
+        for (destination, mut newer) in std::mem::take(&mut *queues) {
+            kept.entry(destination).or_default().append(&mut newer);
         }
-        self.count.store(count, Ordering::Relaxed);
+        *queues = kept;
+        self.count.store(self.len() + count, Ordering::Relaxed);
     }
 }

@@ -40,7 +40,7 @@ fn two() {
 fn hundreds() {
     for mode in common::modes(1) {
         for workers in [1, 2] {
-            counted(mode, 500, workers);
+            counted(mode, 200, workers);
         }
     }
 }
@@ -53,7 +53,7 @@ fn hundreds_without_a_task_between_them() {
             let one = common::array(&ctx, vec![1u64])?;
             let inbox = common::array(&ctx, vec![0u64])?;
             let slot = ctx.register_global(&inbox).await?;
-            for _ in 0..500 {
+            for _ in 0..200 {
                 ctx.put(&one.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
                 ctx.sync(mode).window(&inbox.all()).spawn()?;
             }

@@ -45,7 +45,7 @@ fn is_too_far_ahead(error: &Error, ahead: u64) {
 
 #[test]
 fn a_put_to_a_rank_that_is_too_far_behind() {
-    for beyond in [0, 7, 1 << 20] {
+    for beyond in [0, 7, 1 << 18] {
         let error =
             apart(LIMIT + beyond, |ctx| async move { ctx.lane(1)?.sync(SyncMode::DEFAULT).await });
         is_too_far_ahead(&error.unwrap_err(), LIMIT + beyond);
@@ -77,8 +77,8 @@ fn a_put_that_is_as_far_ahead_as_may_be() {
 #[test]
 fn a_barrier_that_the_other_rank_is_too_far_behind_for() {
     for (mode, ahead) in [
-        (SyncMode::DEFAULT, [LIMIT, (1 << 21) + 3]),
-        (SyncMode::msg(0).with_barrier(), [LIMIT, 1 << 20]),
+        (SyncMode::DEFAULT, [LIMIT, (1 << 18) + 3]),
+        (SyncMode::msg(0).with_barrier(), [LIMIT, 1 << 18]),
     ] {
         for ahead in ahead {
             let ends = common::run(common::unwatched(2, 2), move |ctx| async move {
