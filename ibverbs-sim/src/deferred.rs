@@ -1,24 +1,28 @@
 //! Actions that are deferred until no gate is held.
 //!
-//! Wakers and wires run code of the program, a queue pair that goes into error flushes its queues,
+//! Wakers and rails run code of the program, a queue pair that goes into error flushes its queues,
 //! and the last reference to a queue pair may drop wakers: none of it may happen under a gate. All
-//! of them are rare except packets to other processes, and an empty list costs nothing.
+//! of them are rare except packets to other processes, which wait in the port of their device; an
+//! empty list costs nothing.
 
 use std::sync::Arc;
 
-use crate::{CompletionChannel, queue_pair::QueuePairCore, wire::OutgoingPacket};
+use crate::{CompletionChannel, device::DeviceCore, port::Port, queue_pair::QueuePairCore};
 
 /// Actions that are collected under a gate and run after it.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Deferred {
+    /// Device with packets to send.
+    sending: Option<Arc<DeviceCore>>,
     /// Boxed because it is usually absent.
     actions: Option<Box<DeferredActions>>,
 }
 
 #[derive(Default)]
 struct DeferredActions {
-    packets: Vec<OutgoingPacket>,
+    /// Further devices with packets to send.
+    sending: Vec<Arc<DeviceCore>>,
     fired: Vec<CompletionChannel>,
     failed: Vec<Arc<QueuePairCore>>,
     dropped: Vec<Arc<QueuePairCore>>,
@@ -36,10 +40,13 @@ impl Deferred {
         self.actions.get_or_insert_default().failed.push(queue_pair);
     }
 
-    /// Defers the send of a packet to another process.
-    #[cold]
-    pub(crate) fn send(&mut self, packet: OutgoingPacket) {
-        self.actions.get_or_insert_default().packets.push(packet);
+    /// Defers the send of the packets that are queued in the port of a device.
+    pub(crate) fn send(&mut self, device: &Arc<DeviceCore>) {
+        match &self.sending {
+            None => self.sending = Some(Arc::clone(device)),
+            Some(known) if Arc::ptr_eq(known, device) => {}
+            Some(_) => self.actions.get_or_insert_default().sending.push(Arc::clone(device)),
+        }
     }
 
     /// Defers the drop of references, which may be the last.
@@ -53,27 +60,34 @@ impl Deferred {
 
     /// Runs all actions. The caller holds no gate and no lock.
     #[inline]
-    pub(crate) fn run(mut self) {
-        if let Some(actions) = self.actions.take() {
-            Self::run_slow(*actions);
+    pub(crate) fn run(self) {
+        if self.sending.is_some() || self.actions.is_some() {
+            self.run_slow();
         }
     }
 
-    /// Runs actions, and those that flushes add. Packets are sent in the order in which they were
-    /// collected.
+    /// Runs actions, and those that flushes add.
     #[cold]
-    fn run_slow(mut actions: DeferredActions) {
+    fn run_slow(self) {
+        send(self.sending);
+        let Some(mut actions) = self.actions else { return };
         loop {
-            actions.packets.drain(..).for_each(OutgoingPacket::send);
+            send(actions.sending.drain(..));
             let Some(queue_pair) = actions.failed.pop() else { break };
             let mut more = Self::default();
             queue_pair.flush(&mut more);
+            actions.sending.extend(more.sending);
             let more = more.actions.map(|more| *more).unwrap_or_default();
-            actions.packets.extend(more.packets);
+            actions.sending.extend(more.sending);
             actions.failed.extend(more.failed);
             actions.fired.extend(more.fired);
             actions.dropped.extend(more.dropped);
         }
         actions.fired.iter().for_each(CompletionChannel::fire);
     }
+}
+
+fn send(devices: impl IntoIterator<Item = Arc<DeviceCore>>) {
+    let ports = devices.into_iter();
+    ports.for_each(|device| device.port.iter().for_each(Port::flush));
 }

@@ -10,16 +10,16 @@ use std::{
 use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use crate::{
-    Context, DeviceAttributes, Error, FaultPlan, MAX_PACKET, QueuePairNumber, Result, Wire,
+    Context, DeviceAttributes, Error, FaultPlan, MAX_PACKET, QueuePairNumber, Rail, Result,
     attributes::within,
     key_table::KeyTable,
     link::Link,
+    port::{MAX_HEAD, Port},
     queue_pair::{QueuePairCore, SendSlots},
-    wire::{MAX_HEADER, Packet, Port},
 };
 
-/// Longest message over a wire. A message is copied as a whole, and no other packet overtakes it.
-const MAX_MESSAGE_OVER_WIRE: u32 = 4 << 20;
+/// Longest message over a rail. No packet to the same process overtakes it.
+const MAX_MESSAGE_OVER_RAIL: u32 = 4 << 20;
 
 /// Configuration of a [`Device`].
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct DeviceCore {
     name: String,
     pub(crate) attributes: DeviceAttributes,
     pub(crate) link: Link,
-    /// Port to other processes; `None` without a wire.
+    /// Port to other processes; `None` without a rail.
     pub(crate) port: Option<Port>,
     pub(crate) keys: KeyTable,
     pub(crate) send_slots: SendSlots,
@@ -52,7 +52,7 @@ pub(crate) struct DeviceCore {
 }
 
 impl Device {
-    /// Creates a device without a wire.
+    /// Creates a device without a rail.
     ///
     /// **Errors**: an attribute is above the limit of any device.
     pub fn new(config: DeviceConfig) -> Result<Self> {
@@ -64,13 +64,13 @@ impl Device {
     /// message has at most 4 MiB. The fault plan applies only between queue pairs of this process.
     ///
     /// The caller must call [`progress`](Self::progress) again and again: no other function polls
-    /// the wire, and no thread does.
+    /// the rail, and no thread does.
     ///
     /// **Errors**: as [`Device::new`].
-    pub fn with_wire(mut config: DeviceConfig, wire: Arc<dyn Wire>) -> Result<Self> {
+    pub fn with_rail(mut config: DeviceConfig, rail: Arc<dyn Rail>) -> Result<Self> {
         let longest = &mut config.attributes.max_message_size;
-        *longest = MAX_MESSAGE_OVER_WIRE.min(*longest);
-        Self::create(config, Some(Port::new(wire)))
+        *longest = MAX_MESSAGE_OVER_RAIL.min(*longest);
+        Self::create(config, Some(Port::new(rail)))
     }
 
     fn create(config: DeviceConfig, port: Option<Port>) -> Result<Self> {
@@ -100,10 +100,10 @@ impl Device {
     }
 }
 
-/// Communication with other processes. Without a wire these functions do nothing.
+/// Communication with other processes. Without a rail these functions do nothing.
 impl Device {
-    /// Receives packets from the wire, responds to them, and sends packets that could not be sent
-    /// before. Returns the number of packets received; 0 while another thread makes progress.
+    /// Receives what has arrived by the rail, responds to it, and sends what could not be sent
+    /// before. Returns the number of events of the rail; 0 while another thread makes progress.
     ///
     /// **Errors**: a peer has sent a malformed packet (the other packets are received all the
     /// same); a peer does not receive what is sent to it; too many datagrams have not been taken.
@@ -121,7 +121,7 @@ impl Device {
         self.core.check_process(process)?;
         within("datagram", bytes.len() as u64, MAX_PACKET as u64 - 1)?;
         match &self.core.port {
-            Some(port) => port.send(&self.core, process, Packet::Datagram(bytes).to_bytes()),
+            Some(port) => port.send_datagram(&self.core, process, bytes),
             None => Ok(()),
         }
     }
@@ -136,10 +136,16 @@ impl Device {
         self.core.port.as_ref().is_some_and(Port::has_unsent)
     }
 
-    /// Returns `true` if no packet will arrive from a process any more. Requests to it fail with
+    /// Returns `true` if nothing arrives from a process any more. Requests to it fail with
     /// [`RetryExceeded`](crate::CompletionStatus::RetryExceeded).
     pub fn is_lost(&self, process: u32) -> bool {
         self.core.port.as_ref().is_some_and(|port| port.is_lost(process))
+    }
+
+    /// Returns the number of packets ever sent to another process, and received from it: requests,
+    /// responses and datagrams. A packet counts as sent while it waits to leave this process.
+    pub fn traffic(&self, process: u32) -> (u64, u64) {
+        self.core.port.as_ref().map_or((0, 0), |port| port.traffic(process))
     }
 }
 
@@ -149,7 +155,7 @@ impl DeviceCore {
         self.port.as_ref().map_or(0, Port::process)
     }
 
-    /// Returns an error if the wire has no such process.
+    /// Returns an error if the rail has no such process.
     pub(crate) fn check_process(&self, process: u32) -> Result<()> {
         let processes = self.port.as_ref().map_or(1, Port::processes);
         let known = process < processes;
@@ -182,9 +188,9 @@ impl DeviceCore {
     }
 
     /// Returns the most bytes that the queue pairs connected to a process may have sent and the
-    /// process not yet received: a request and a response for each.
+    /// process not yet received: requests of this end, and responses to those of the other.
     pub(crate) fn max_outstanding_to(&self, process: u32) -> u64 {
-        let most = 2 * (u64::from(self.attributes.max_message_size) + MAX_HEADER);
+        let most = 2 * (u64::from(self.attributes.max_message_size) + MAX_HEAD as u64);
         let connected = |qp: &Arc<QueuePairCore>| qp.remote_peer.process() == Some(process);
         self.all().into_iter().filter(connected).count() as u64 * most
     }

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "the holder of a gate has the only access to its value")]
-//! Gates: the lock of a send queue. Its holder carries out requests, and nobody waits for it.
+//! Gates: the lock of a send queue. Its holder carries out requests, and no poster waits for it.
 //!
 //! A single word holds all state that must change together:
 //!
@@ -129,7 +129,8 @@ impl<T> Gate<T> {
         None
     }
 
-    /// Takes the gate in any state, waiting for a holder to release it. Control path only.
+    /// Takes the gate in any state, waiting for a holder to release it. For the control path,
+    /// and for what arrives from other processes.
     pub(crate) fn enter_blocking(&self) -> GateGuard<'_, T> {
         loop {
             let word = self.word.load(Ordering::SeqCst);
@@ -272,6 +273,11 @@ impl<'gate, T> GateGuard<'gate, T> {
                 Err(now) => word = now,
             }
         }
+    }
+
+    /// Ends a stall that this hold may have ended the reason for.
+    pub(crate) fn clear_stalled(&self) {
+        self.gate.word.fetch_and(!STALLED, Ordering::SeqCst);
     }
 
     /// Clears all flags of the retry queue. The caller has emptied the queue and has it locked.

@@ -9,13 +9,12 @@
 //! out yet (no receive posted, no response, a delayed message) stays in its queue pair; the peer
 //! that posts the receive, or [`Context::advance`], resumes it.
 //!
-//! A device may be one of several, one in each process, that a [`Wire`] joins: see
-//! [`Device::with_wire`]. Its queue pairs can then be connected to those of other processes too, by
+//! A device may be one of several, one in each process, that a [`Rail`] joins: see
+//! [`Device::with_rail`]. Its queue pairs can then be connected to those of other processes too, by
 //! [`QueuePair::connect_to`], and follow the same rules.
 //!
-//! A [`Rail`] is the transport beneath: messages, and writes and reads of registered memory, between
-//! processes. [`ShmRail`] is that of one machine, [`Packets`] runs over any wire. Queue pairs use
-//! wires at present.
+//! A rail has messages, and writes and reads of registered memory, between processes. [`ShmRail`] is
+//! that of one machine, [`Packets`] runs over any [`Wire`]. Queue pairs use messages at present.
 //!
 //! Only the reliable connected transport exists, so a send queue never stops alone: the state that
 //! verbs call "send queue error" does not occur. The crate never reads a clock, starts a thread or
@@ -66,6 +65,7 @@ mod checked;
 mod completion;
 mod completion_channel;
 mod completion_queue;
+mod completion_status;
 mod context;
 mod deferred;
 mod device;
@@ -74,9 +74,11 @@ mod gate;
 mod key_table;
 mod link;
 mod memory_region;
+mod port;
 mod protection_domain;
 mod queue_pair;
 mod queue_pair_list;
+mod queue_pair_number;
 mod rail;
 mod receive_queue;
 mod ring;
@@ -90,9 +92,10 @@ mod work_request;
 pub use access::Access;
 pub use async_event::AsyncEvent;
 pub use attributes::{DeviceAttributes, PortAttributes, PortState};
-pub use completion::{CompletionOpcode, CompletionStatus, WorkCompletion};
+pub use completion::{CompletionOpcode, WorkCompletion};
 pub use completion_channel::CompletionChannel;
 pub use completion_queue::CompletionQueue;
+pub use completion_status::CompletionStatus;
 pub use context::Context;
 pub use device::{Device, DeviceConfig};
 pub use error::{Error, PostError, Result};
@@ -100,9 +103,8 @@ pub use key_table::{LocalKey, RemoteKey};
 pub use link::FaultPlan;
 pub use memory_region::MemoryRegion;
 pub use protection_domain::ProtectionDomain;
-pub use queue_pair::{
-    Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairNumber, QueuePairState,
-};
+pub use queue_pair::{Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairState};
+pub use queue_pair_number::QueuePairNumber;
 pub use rail::{
     Armed, LossReason, Packets, Posted, Rail, RailAddress, RailError, RailEvent, RailKey,
     RailLimits, ShmConfig, ShmRail, ShmSegment,

@@ -176,6 +176,22 @@ impl<T, R: Stored> SendQueue<T, R> {
         }
     }
 
+    /// Passes an event to the holder's state, waiting for a holder to release the gate, and goes on
+    /// with requests that stalled.
+    pub(crate) fn deliver<E: Execute<T, R>>(
+        &self,
+        handle: impl FnOnce(&mut T, GateHeld<'_>, &mut E),
+        mut execute: E,
+    ) {
+        let mut guard = self.gate.enter_blocking();
+        let (value, held) = guard.parts();
+        handle(value, held, &mut execute);
+        guard.clear_stalled();
+        if guard.release() {
+            self.drain(execute);
+        }
+    }
+
     /// Discards the retry queue, and passes `reset` the count of everything posted so far.
     /// `execute` discards requests that are posted in the meantime.
     pub(crate) fn clear(&self, reset: impl FnOnce(&mut T, u32), execute: impl Execute<T, R>) {

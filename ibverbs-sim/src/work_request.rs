@@ -118,8 +118,8 @@ impl SendFlags {
     /// The request leaves a completion even on success. Requests without the flag free their slots
     /// in the send queue when a later completion of the queue pair is polled.
     pub const SIGNALLED: Self = Self(1);
-    /// The request starts only after all READs and atomics before it have completed. This always
-    /// holds here: each request of a queue pair ends before the next starts.
+    /// The request starts only after all READs and atomics before it have completed. Within a
+    /// process this always holds: each request of a queue pair ends before the next starts.
     pub const FENCE: Self = Self(2);
     /// The peer's completion fires a channel that is armed for solicited completions only.
     pub const SOLICITED: Self = Self(4);

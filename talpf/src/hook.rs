@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use ibverbs_sim::{Device, Wire};
+use ibverbs_sim::{Device, Packets, Rail, Wire};
 use talpf_runtime::{Runtime, check_blocking};
 
 use crate::config::Config;
@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::exec;
 use crate::numbers::Rank;
-use crate::processes::CountingWire;
+use crate::processes::{CatchingWire, Remotes};
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
@@ -22,7 +22,7 @@ use crate::world::World;
 /// `main` is `async move` and owns its captures, as that of [`exec`](crate::exec()), but need not be
 /// `Clone`. Programs are those of `exec`, with these differences:
 /// - an operation on a window sends a window request to the target first, which costs a round trip
-///   more, and requests to one rank follow each other, each after the answer to the one before;
+///   more;
 /// - when a rank fails, the others return an error, too, which is [`Error::PeerFailed`]
 ///   unless they have one of their own; which of several failures they name is not determined;
 /// - a sync that waits for a rank whose program has ended fails with [`Error::PeerFailed`], which
@@ -63,7 +63,38 @@ use crate::world::World;
 /// assert_eq!(results, [2, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn hook<R, E, M, F>(wire: Arc<dyn Wire>, mut config: Config, main: M) -> Result<R, E>
+pub fn hook<R, E, M, F>(wire: Arc<dyn Wire>, config: Config, main: M) -> Result<R, E>
+where
+    M: FnOnce(Context) -> F,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
+    let wire = Arc::new(CatchingWire::new(wire));
+    let rail = Arc::new(Packets::new(Arc::clone(&wire) as _));
+    run(rail, Some(wire), config, main)
+}
+
+/// As [`hook`], over a rail: for processes of one machine, [`ibverbs_sim::ShmRail`] is much faster
+/// than any wire.
+///
+/// **Errors**: as [`hook`].
+pub fn hook_on_rail<R, E, M, F>(rail: Arc<dyn Rail>, config: Config, main: M) -> Result<R, E>
+where
+    M: FnOnce(Context) -> F,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
+    run(rail, None, config, main)
+}
+
+fn run<R, E, M, F>(
+    rail: Arc<dyn Rail>,
+    wire: Option<Arc<CatchingWire>>,
+    mut config: Config,
+    main: M,
+) -> Result<R, E>
 where
     M: FnOnce(Context) -> F,
     F: Future<Output = Result<R, E>> + Send + 'static,
@@ -71,10 +102,10 @@ where
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
     check_blocking("hook").map_err(Error::from)?;
-    config.ranks = wire.processes();
+    config.ranks = rail.processes();
     config.check()?;
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
-    let world = meet(&runtime, wire, config)?;
+    let world = meet(&runtime, rail, wire, config)?;
     let judge = Arc::downgrade(&world);
     runtime.judge_hangs(move || {
         let world = judge.upgrade();
@@ -85,11 +116,15 @@ where
     results.pop().ok_or_else(|| E::from(Error::Runtime(talpf_runtime::Error::ShutDown)))
 }
 
-fn meet(runtime: &Runtime, wire: Arc<dyn Wire>, config: Config) -> Result<Arc<World>, Error> {
-    let (here, wire) = (Rank(wire.process()), Arc::new(CountingWire::new(wire)));
-    let over: Arc<dyn Wire> = Arc::clone(&wire) as _;
-    let device = Device::with_wire(config.device.clone(), over).map_err(Error::from)?;
-    let endpoint = Endpoint::single(&device, here, wire.processes())?;
+fn meet(
+    runtime: &Runtime,
+    rail: Arc<dyn Rail>,
+    wire: Option<Arc<CatchingWire>>,
+    config: Config,
+) -> Result<Arc<World>, Error> {
+    let (here, ranks) = (Rank(rail.process()), rail.processes());
+    let device = Device::with_rail(config.device.clone(), rail).map_err(Error::from)?;
+    let endpoint = Endpoint::single(&device, here, ranks)?;
     let group = runtime.group(here.to_string(), here.0);
-    Ok(World::new(config, vec![(group, endpoint)], Some((device, wire))))
+    Ok(World::new(config, vec![(group, endpoint)], Some(Remotes { device, wire })))
 }

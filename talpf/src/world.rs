@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use ibverbs_sim::Device;
 use talpf_runtime::Group;
 
 use crate::all_gather::{AllGather, Call, Gathered, Part};
@@ -13,7 +12,7 @@ use crate::error::Error;
 use crate::failure::{FailureObserver, RunFailure};
 use crate::numbers::Rank;
 use crate::peer::{LocalPeer, Peer, Peers};
-use crate::processes::{CountingWire, Processes, RemotePeer};
+use crate::processes::{Processes, RemotePeer, Remotes};
 use crate::rounds::{MOST_AHEAD, MOST_AHEAD_REMOTE};
 use crate::sender::Sender;
 use crate::sync::{Limits, Receiver};
@@ -33,12 +32,9 @@ pub(crate) struct World {
     failure: Arc<RunFailure>,
 }
 
-/// A device, and the wire to other processes that it sends over.
-type Remotes = (Device, Arc<CountingWire>);
-
 impl World {
-    /// Makes a run whose ranks are all in this process, or whose others are at the other ends of a
-    /// wire. The number of a rank's group is that of the rank.
+    /// Makes a run whose ranks are all in this process, or whose others are in the processes that
+    /// the device of `remotes` reaches. The number of a rank's group is that of the rank.
     pub(crate) fn new(
         config: Config,
         ranks: Vec<(Group, Endpoint)>,
@@ -56,7 +52,8 @@ impl World {
         let peers = peers_of(&config, first, endpoints, remotes.as_ref(), most_ahead);
         let processes = remotes.map(|remotes| {
             let (failure, all_gather) = (Arc::clone(&failure), Arc::clone(&all_gather));
-            Arc::new(Processes::new(remotes, peers.clone(), failure, all_gather))
+            let here = Rank(first);
+            Arc::new(Processes::new(remotes, here, size, peers.clone(), failure, all_gather))
         });
         let limits =
             Limits { most_ahead, poll_batch: config.poll_batch, max_polling: config.max_polling };
@@ -174,7 +171,7 @@ fn peers_of(
     let here = first..first + endpoints.len() as u32;
     let mut endpoints = endpoints.into_iter();
     let peer = |rank: u32| match remotes {
-        Some((device, _)) if !here.contains(&rank) => {
+        Some(Remotes { device, .. }) if !here.contains(&rank) => {
             Some(Peer::Remote(RemotePeer::new(Rank(rank), device, config.credits)))
         }
         _ => Some(local(Rank(rank), endpoints.next()?)),

@@ -1,8 +1,8 @@
 //! Links: the transport of messages between queue pairs of one process.
 //!
 //! The requester's thread calls the responder, which copies from the memory of one queue pair to
-//! that of the other. From another process the same [`Message`] comes over a wire and is carried
-//! out by the same responder, and the same [`AttemptResult`] becomes the response (see `wire`).
+//! that of the other. From another process the same [`Message`] comes by a rail and is carried
+//! out by the same responder, and the same [`AttemptResult`] becomes the response (see `port`).
 //! Faults are simulated here alone: the responder recognises retries and duplicates by their
 //! sequence numbers, as on a wire.
 
@@ -42,6 +42,10 @@ pub(crate) enum AttemptError {
     NoResponse,
     /// The link delays the message until this time.
     Delayed { until_ns: u64 },
+    /// The request was sent to another process, and is under way.
+    UnderWay,
+    /// The request cannot be sent to another process before others have ended.
+    Busy,
 }
 
 /// Number and delay of one attempt, for links with faults.

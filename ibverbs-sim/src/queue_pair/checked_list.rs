@@ -124,11 +124,10 @@ impl LocalBuffer<'_> {
         }
     }
 
-    /// Appends the data to `bytes`.
-    pub(crate) fn gather_into(self, bytes: &mut Vec<u8>) {
+    /// Passes the pieces of memory that the request reads to `action`, in order.
+    pub(crate) fn for_each_piece(self, action: impl FnMut(Checked<'_>)) {
         if let Self::Source(pieces) = self {
-            bytes.reserve_exact(pieces.length as usize);
-            pieces.as_slice().iter().for_each(|piece| piece.append_to(bytes));
+            pieces.as_slice().iter().copied().for_each(action);
         }
     }
 

@@ -138,7 +138,11 @@ impl QueuePairCore {
 
     /// Resumes a stalled request, because the event that it waits for may have occurred.
     pub(crate) fn resume(&self, deferred: &mut Deferred) {
-        self.sends.resume(self.executor(deferred));
+        if self.remote_peer.process().is_some() {
+            self.resume_remote(false, deferred);
+        } else {
+            self.sends.resume(self.executor(deferred));
+        }
     }
 
     /// Enters ERROR from any state except RESET, and defers the flush.

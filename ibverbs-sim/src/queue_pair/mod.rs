@@ -9,7 +9,8 @@
 //!   changes belong to the holder of the *peer's* gate.
 //! - `transition`: the state machine; one transition at a time, which waits for the holders of all
 //!   gates.
-//! - `remote`: the connection to a peer in another process, for both halves.
+//! - `remote`: the connection to a peer in another process, for both halves; `outstanding`: the
+//!   requests under way to it.
 //! - `stored_request`: requests in the retry queue.
 
 mod attributes;
@@ -17,6 +18,7 @@ mod checked_list;
 mod core;
 #[cfg(all(test, talpf_loom))]
 mod loom_tests;
+mod outstanding;
 mod post;
 mod remote;
 mod requester;
@@ -37,36 +39,7 @@ pub(crate) use self::{
 pub use attributes::{Connection, QueuePairAttributes, QueuePairInit};
 pub use state::QueuePairState;
 
-use crate::{Result, protection_domain::DomainCore, slab::INDEX_BITS};
-
-/// A number by which peers name a queue pair. It may be sent as a number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QueuePairNumber(pub(crate) u32);
-
-impl QueuePairNumber {
-    /// Returns the number to send to a peer.
-    pub const fn to_u32(self) -> u32 {
-        self.0
-    }
-
-    /// Returns the part of the number that is below the `max_qp` of the device. No two queue pairs
-    /// that a device has at one time have the same, so it may be the index of a table.
-    #[inline]
-    pub const fn index(self) -> u32 {
-        self.0 & ((1 << INDEX_BITS) - 1)
-    }
-
-    /// Makes a queue pair number of a number that a peer has sent.
-    pub const fn from_u32(number: u32) -> Self {
-        Self(number)
-    }
-}
-
-impl fmt::Display for QueuePairNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "queue pair {:#x}", self.0)
-    }
-}
+use crate::{QueuePairNumber, Result, protection_domain::DomainCore};
 
 /// An end of a reliable connection. Any thread may post. Dropping it destroys the end, discards
 /// outstanding requests and leaves the peer without responses.
@@ -93,7 +66,8 @@ impl QueuePair {
     /// still have to be polled. Corresponds to `sq_draining` of a verbs query.
     #[inline]
     pub fn is_drained(&self) -> bool {
-        self.core.sends.is_idle()
+        // In this order: a request is under way before its gate is free.
+        self.core.sends.is_idle() && !self.core.remote_peer.has_requests()
     }
 
     /// Returns the most send requests that may be outstanding.

@@ -11,7 +11,9 @@ impl QueuePair {
     /// out.
     ///
     /// Requests of one queue pair start, take effect and complete in the order of posting; requests
-    /// of other threads do not get in between those of one batch. In ERROR they are flushed.
+    /// of other threads do not get in between those of one batch. In ERROR they are flushed. Data
+    /// that a request returns from another process is there for a later one only if that has
+    /// [`SendFlags::FENCE`](crate::SendFlags::FENCE).
     ///
     /// **Completion**: posted. Inline bytes and lists may be reused; memory that a list names
     /// belongs to the device until the completion of this or a later request of this queue pair.

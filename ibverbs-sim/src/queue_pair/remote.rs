@@ -1,57 +1,73 @@
-//! Peers in other processes: requests become packets, and wait for their responses as others wait
-//! for a receive.
+//! Peers in other processes: requests become packets, of which several are under way.
 //!
-//! The holder of the gate makes the packet of a request and stalls; the packet is sent once the
-//! gate is free. The thread that delivers the response stores it in `response` and resumes the
-//! queue pair; the request is then attempted again and finds the response. A resume without a
-//! response changes nothing.
+//! The holder of the gate queues the packet of a request in the port of the device, which sends it
+//! once the gate is free, and adds the request to the `outstanding` ones. The thread that delivers
+//! a response takes the gate, waiting for its holder, and ends the requests that the response is
+//! for, the oldest first: so completions come in the order of posting. A request that finds too many
+//! outstanding stalls until then.
 //!
-//! Two packets of one request may overtake each other, between the gate and the wire: the response
-//! to the last one counts, and the peer recognises the other as a duplicate by its sequence number.
+//! A rail loses nothing and keeps the order, so requests are sent again for two reasons only: the
+//! peer had no receive for the oldest, or was not connected and has dropped them. Then the oldest is
+//! sent alone, and the others follow once it was carried out. The peer recognises requests that it
+//! has carried out by their sequence numbers.
 //!
 //! The peer stores no request for which it has no receive. It responds so, lists itself for the
 //! next receive and checks for one again, in this order: so the notification of a receive comes
 //! after the response that none was posted.
 
-use talpf_primitives::{AtomicBool, AtomicU32, Mutex, Ordering};
+mod responding;
+
+use talpf_primitives::{AtomicBool, AtomicU32, Ordering};
 
 use crate::{
-    CompletionStatus, SendFlags, SendWorkRequest,
+    CompletionStatus, Payload, QueuePairNumber, QueuePairState, SendFlags, SendWorkRequest,
     deferred::Deferred,
+    gate::GateHeld,
     link::AttemptError,
-    queue_pair::{LocalBuffer, QueuePairCore, requester::Requester, retry::Retry},
-    wire::{OutgoingPacket, Packet, Request, Response, Syndrome},
+    port::{Packet, Request, Response, Syndrome},
+    queue_pair::{
+        CheckedList, LocalBuffer, QueuePairCore,
+        outstanding::ListBuffer,
+        requester::{Executor, PSN_MASK, Requester},
+    },
 };
 
 /// Number that stands for no other process.
 const LOCAL: u32 = u32::MAX;
+/// Number that is no sequence number.
+const NO_PSN: u32 = u32::MAX;
 
 /// State of the connection to a peer in another process, shared with the thread that delivers
 /// packets.
 pub(crate) struct RemotePeer {
     /// Process of the peer; `LOCAL` if it is in this process, or if there is no peer.
     process: AtomicU32,
-    /// Serial number of the next packet of a request, wrapping. A reset skips one. Never set back,
-    /// so that late responses match no later request.
-    serial: AtomicU32,
-    response: Mutex<Option<StoredResponse>>,
+    /// Number of the connection, which a reset changes, so that late responses match no later
+    /// request.
+    connection: AtomicU32,
+    /// Number of requests under way, which the holder of the gate changes.
+    under_way: AtomicU32,
     /// Set while the peer waits for the notification of a receive.
     notify_on_receive: AtomicBool,
-}
-
-struct StoredResponse {
-    serial: u32,
-    syndrome: Syndrome,
-    payload: Vec<u8>,
+    /// Number of the connection at the peer. This and what follows belongs to the thread that
+    /// delivers.
+    peer_connection: AtomicU32,
+    /// Sequence number up to which the requests of the peer have a response.
+    responded_psn: AtomicU32,
+    /// Set while the queue pair is listed, to acknowledge requests at the end of the poll.
+    is_listed: AtomicBool,
 }
 
 impl Default for RemotePeer {
     fn default() -> Self {
         Self {
             process: AtomicU32::new(LOCAL),
-            serial: AtomicU32::new(0),
-            response: Mutex::default(),
+            connection: AtomicU32::new(0),
+            under_way: AtomicU32::new(0),
             notify_on_receive: AtomicBool::new(false),
+            peer_connection: AtomicU32::new(0),
+            responded_psn: AtomicU32::new(NO_PSN),
+            is_listed: AtomicBool::new(false),
         }
     }
 }
@@ -65,34 +81,53 @@ impl RemotePeer {
     pub(crate) fn set_process(&self, process: Option<u32>) {
         self.process.store(process.unwrap_or(LOCAL), Ordering::SeqCst);
         self.notify_on_receive.store(false, Ordering::SeqCst);
+        self.responded_psn.store(NO_PSN, Ordering::SeqCst);
         if process.is_none() {
-            // A packet of a request that has not been sent yet is dropped.
-            self.serial.fetch_add(1, Ordering::SeqCst);
+            self.connection.fetch_add(1, Ordering::SeqCst);
         }
-        self.response.lock().take();
     }
 
-    /// Returns `true` if a packet is the last that was sent since the last reset.
-    pub(crate) fn is_last(&self, serial: u32) -> bool {
-        self.serial.load(Ordering::SeqCst) == serial.wrapping_add(1)
+    /// Returns `true` if requests are under way.
+    #[inline]
+    pub(crate) fn has_requests(&self) -> bool {
+        self.under_way.load(Ordering::SeqCst) > 0
     }
 
-    /// Stores a response that has arrived, if it may be to the outstanding request. A payload
-    /// longer than `longest` fits no request, and is cut to one byte more than that.
-    pub(crate) fn store_response(&self, response: &Response<'_>, longest: u32) {
-        let &Response { serial, syndrome, payload, .. } = response;
-        if !self.is_last(serial) {
-            return;
+    /// Notes that a reset has discarded all requests.
+    pub(crate) fn clear_requests(&self) {
+        self.under_way.store(0, Ordering::SeqCst);
+    }
+
+    /// Notes that requests of the peer need an acknowledgement, of whose `connection` they are.
+    /// Returns `true` if the caller has to list the queue pair for it.
+    pub(crate) fn acknowledge_later(&self, connection: u32, is_duplicate: bool) -> bool {
+        self.peer_connection.store(connection, Ordering::Relaxed);
+        if is_duplicate {
+            self.responded_psn.store(NO_PSN, Ordering::Relaxed);
         }
-        let payload = payload.get(..=longest as usize).unwrap_or(payload);
-        let kept = StoredResponse { serial, syndrome, payload: payload.to_vec() };
-        *self.response.lock() = Some(kept);
+        !self.is_listed.swap(true, Ordering::Relaxed)
     }
 }
 
+/// The requesting end.
 impl QueuePairCore {
-    /// Sends a request to the peer in `process`, or takes the response to it. Returns its length
-    /// once it was carried out.
+    /// Queues a packet, and defers its send.
+    fn queue_packet(
+        &self,
+        process: u32,
+        packet: &Packet<'_>,
+        more: Option<LocalBuffer<'_>>,
+        deferred: &mut Deferred,
+    ) {
+        let device = &self.context.device;
+        if let Some(port) = &device.port {
+            port.queue(process, packet, more);
+            deferred.send(device);
+        }
+    }
+
+    /// Sends a request to the peer in `process`, unless too many are outstanding. The error says
+    /// which.
     #[cold]
     pub(super) fn attempt_remote(
         &self,
@@ -100,120 +135,307 @@ impl QueuePairCore {
         requester: &mut Requester,
         request: &SendWorkRequest<'_>,
         local: LocalBuffer<'_>,
+        held: GateHeld<'_>,
         deferred: &mut Deferred,
-    ) -> Result<u64, AttemptError> {
-        let Some(port) = &self.context.device.port else {
-            return Err(AttemptError::NoResponse);
-        };
-        // Before the response is taken, which may be the last that the process has sent.
-        let is_lost = port.is_known_lost(process);
-        let response = self.remote_peer.response.lock().take();
-        let response = response.filter(|response| requester.outstanding == Some(response.serial));
-        if let Some(response) = response {
-            requester.outstanding = None;
-            requester.response_retry = Retry::default();
-            return finish(&response, request, local);
+    ) -> AttemptError {
+        let length = local.len();
+        if !requester.outstanding.has_room(request, length, requester.max_rd_atomic) {
+            return AttemptError::Busy;
         }
-        if is_lost {
-            return Err(AttemptError::Refused(CompletionStatus::RetryExceeded));
+        let Some(port) = &self.context.device.port else { return AttemptError::NoResponse };
+        if requester.outstanding.is_empty() && port.is_lost(process) {
+            return AttemptError::Refused(CompletionStatus::RetryExceeded);
         }
-        let now_ns = self.context.timers.now_ns();
-        if requester.outstanding.is_none() || requester.response_retry.is_expired(now_ns) {
-            requester.outstanding =
-                Some(self.send_request(process, requester, request, local, deferred));
+        let (psn, remote) = (requester.next_psn, requester.remote);
+        self.send_request(process, remote, psn, request, local, deferred);
+        requester.next_psn = (psn + 1) & PSN_MASK;
+        requester.outstanding.push(request, length);
+        self.remote_peer.under_way.store(requester.outstanding.len() as u32, Ordering::SeqCst);
+        if requester.outstanding.len() == 1 {
+            self.await_response(requester, held, deferred);
         }
-        Err(AttemptError::NoResponse)
+        AttemptError::UnderWay
     }
 
     fn send_request(
         &self,
         process: u32,
-        requester: &Requester,
+        remote: QueuePairNumber,
+        psn: u32,
         request: &SendWorkRequest<'_>,
         local: LocalBuffer<'_>,
         deferred: &mut Deferred,
-    ) -> u32 {
-        let serial = self.remote_peer.serial.fetch_add(1, Ordering::SeqCst);
-        let mut gathered = Vec::new();
-        let payload = match local {
-            LocalBuffer::Inline(bytes) => bytes,
-            _ if request.operation.returns_data() => &[],
-            _ => {
-                local.gather_into(&mut gathered);
-                &gathered
-            }
-        };
+    ) {
+        let payload = if let LocalBuffer::Inline(bytes) = local { bytes } else { &[] };
         let packet = Request {
-            to: requester.remote,
+            to: remote,
             from: self.number,
-            psn: requester.next_psn,
-            serial,
+            psn,
+            connection: self.remote_peer.connection.load(Ordering::SeqCst),
             solicited: request.flags.contains(SendFlags::SOLICITED),
             operation: request.operation,
             length: local.len(),
             payload,
         };
-        self.send_packet(process, Some(serial), Packet::Request(packet), deferred);
-        serial
+        let more = matches!(local, LocalBuffer::Source(_)).then_some(local);
+        self.queue_packet(process, &Packet::Request(packet), more, deferred);
     }
 
-    /// Defers the send of a packet.
-    fn send_packet(
+    /// Takes a response that has arrived.
+    pub(crate) fn take_response(&self, response: &Response<'_>, deferred: &mut Deferred) {
+        let handle =
+            |requester: &mut Requester, held: GateHeld<'_>, executor: &mut Executor<'_>| {
+                self.handle_response(requester, held, response, executor.deferred);
+            };
+        self.sends.deliver(handle, self.executor(deferred));
+    }
+
+    /// Takes the notification that the peer has a receive.
+    pub(crate) fn receiver_ready(&self, deferred: &mut Deferred) {
+        self.resume_remote(true, deferred);
+    }
+
+    /// Goes on with the requests under way, because the time has moved, the peer has a receive, or
+    /// this end has failed.
+    pub(super) fn resume_remote(&self, is_ready: bool, deferred: &mut Deferred) {
+        let handle =
+            |requester: &mut Requester, held: GateHeld<'_>, executor: &mut Executor<'_>| {
+                self.advance(requester, held, is_ready, executor.deferred);
+            };
+        self.sends.deliver(handle, self.executor(deferred));
+    }
+
+    fn handle_response(
         &self,
-        process: u32,
-        serial: Option<u32>,
-        packet: Packet<'_>,
+        requester: &mut Requester,
+        held: GateHeld<'_>,
+        response: &Response<'_>,
         deferred: &mut Deferred,
     ) {
-        if let Some(this) = self.this.upgrade() {
-            deferred.send(OutgoingPacket::new(this, process, serial, packet));
+        let is_current = response.connection == self.remote_peer.connection.load(Ordering::SeqCst);
+        if !is_current || self.state.load() != QueuePairState::ReadyToSend {
+            return;
         }
+        let under_way = requester.outstanding.len();
+        let oldest = requester.next_psn.wrapping_sub(under_way as u32);
+        let nth = (response.psn.wrapping_sub(oldest) & PSN_MASK) as usize;
+        if nth >= under_way {
+            return;
+        }
+        let acknowledged =
+            Response { syndrome: Syndrome::Ack { original: 0 }, payload: &[], ..*response };
+        for earlier in 0..=nth {
+            let response = if earlier < nth { &acknowledged } else { response };
+            let is_last = earlier == nth;
+            match self.outcome(requester, held, response, is_last) {
+                Ok(()) => self.end_oldest(requester, CompletionStatus::Success, deferred),
+                Err(AttemptError::ReceiverNotReady { wait_ns }) => {
+                    return self.await_receive(requester, held, wait_ns, deferred);
+                }
+                Err(AttemptError::Refused(status)) => {
+                    return self.fail_oldest(requester, status, deferred);
+                }
+                Err(_) => return,
+            }
+        }
+        requester.outstanding.open();
+        self.send_again(requester, held, deferred);
+        self.await_response(requester, held, deferred);
     }
 
-    /// Lists this end for the next receive, of which it notifies the peer. The peer has been sent
-    /// the response that no receive is posted.
-    #[cold]
-    pub(crate) fn notify_when_ready(&self, deferred: &mut Deferred) {
-        self.remote_peer.notify_on_receive.store(true, Ordering::SeqCst);
-        self.receives.wait(&self.this);
-        if !self.receives.is_empty() {
-            self.receive_posted(deferred);
+    /// Returns the outcome of the oldest request, with its data brought in.
+    fn outcome(
+        &self,
+        requester: &Requester,
+        held: GateHeld<'_>,
+        response: &Response<'_>,
+        is_last: bool,
+    ) -> Result<(), AttemptError> {
+        let original = match response.syndrome {
+            Syndrome::Ack { original } => original,
+            Syndrome::RnrNak { wait_ns } => return Err(AttemptError::ReceiverNotReady { wait_ns }),
+            Syndrome::Nak(status) => return Err(AttemptError::Refused(status)),
+        };
+        let mut list = ListBuffer::default();
+        let Some((request, length)) = requester.outstanding.oldest(&mut list) else {
+            return Err(AttemptError::NoResponse);
+        };
+        if !request.operation.returns_data() {
+            return Ok(());
         }
-    }
-
-    /// Handles a receive for which this end is listed: notifies the remote peer if it waits, and
-    /// resumes the send queue.
-    #[cold]
-    pub(crate) fn receive_posted(&self, deferred: &mut Deferred) {
-        let notify_on_receive = self.remote_peer.notify_on_receive.swap(false, Ordering::SeqCst);
-        if let (true, Some(process)) = (notify_on_receive, self.remote_peer.process()) {
-            let to = crate::QueuePairNumber(self.responder.remote.load(Ordering::Relaxed));
-            let ready = Packet::ReceiverReady { to, from: self.number };
-            self.send_packet(process, None, ready, deferred);
-        }
-        self.resume(deferred);
-    }
-}
-
-/// Completes a request with its response.
-fn finish(
-    response: &StoredResponse,
-    request: &SendWorkRequest<'_>,
-    local: LocalBuffer<'_>,
-) -> Result<u64, AttemptError> {
-    let original = match response.syndrome {
-        Syndrome::Ack { original } => original,
-        Syndrome::RnrNak { wait_ns } => return Err(AttemptError::ReceiverNotReady { wait_ns }),
-        Syndrome::Nak(status) => return Err(AttemptError::Refused(status)),
-    };
-    if let LocalBuffer::Target(pieces) = local {
-        if request.operation.is_atomic() {
-            pieces.fill_bytes(&original.to_ne_bytes());
-        } else if response.payload.len() as u64 == local.len() {
-            pieces.fill_bytes(&response.payload);
-        } else {
+        let is_atomic = request.operation.is_atomic();
+        let is_whole = is_atomic || response.payload.len() as u64 == length;
+        // Data has a response of its own.
+        if !is_last || !is_whole {
             return Err(AttemptError::Refused(CompletionStatus::RemoteOperation));
         }
+        let Payload::Gather(pieces) = request.payload else { return Ok(()) };
+        let keys = &self.context.device.keys;
+        let pieces = CheckedList::to_write(keys, pieces, self.domain, held)
+            .map_err(|_| AttemptError::Refused(CompletionStatus::LocalProtection))?;
+        if is_atomic {
+            pieces.fill_bytes(&original.to_ne_bytes());
+        } else {
+            pieces.fill_bytes(response.payload);
+        }
+        Ok(())
     }
-    Ok(local.len())
+
+    /// Ends the oldest request.
+    fn end_oldest(
+        &self,
+        requester: &mut Requester,
+        status: CompletionStatus,
+        deferred: &mut Deferred,
+    ) {
+        let mut list = ListBuffer::default();
+        let Some((request, length)) = requester.outstanding.oldest(&mut list) else { return };
+        let length = if status == CompletionStatus::Success { length } else { 0 };
+        requester.outstanding.pop();
+        self.remote_peer.under_way.store(requester.outstanding.len() as u32, Ordering::SeqCst);
+        requester.outstanding.response = Default::default();
+        self.complete(requester, &request, status, length, deferred);
+    }
+
+    /// Ends the oldest request without success. The others are flushed once this end has failed.
+    fn fail_oldest(
+        &self,
+        requester: &mut Requester,
+        status: CompletionStatus,
+        deferred: &mut Deferred,
+    ) {
+        self.enter_error(deferred);
+        self.end_oldest(requester, status, deferred);
+    }
+
+    /// Ends all requests under way as flushed.
+    pub(super) fn flush_outstanding(&self, requester: &mut Requester, deferred: &mut Deferred) {
+        while !requester.outstanding.is_empty() {
+            self.end_oldest(requester, CompletionStatus::WorkRequestFlushed, deferred);
+        }
+    }
+
+    /// Waits for a receive of the peer, which had none for the oldest request.
+    #[cold]
+    fn await_receive(
+        &self,
+        requester: &mut Requester,
+        held: GateHeld<'_>,
+        wait_ns: u64,
+        deferred: &mut Deferred,
+    ) {
+        let now_ns = self.context.timers.now_ns();
+        let retries = requester.retry_limits.rnr_retry;
+        requester.outstanding.response = Default::default();
+        if requester.retry.receiver_not_ready(now_ns, wait_ns, retries).is_err() {
+            let status = CompletionStatus::ReceiverNotReadyRetryExceeded;
+            return self.fail_oldest(requester, status, deferred);
+        }
+        requester.outstanding.rewind(0);
+        self.advance(requester, held, false, deferred);
+    }
+
+    /// Begins the wait for the response to the oldest request, unless one is under way.
+    fn await_response(
+        &self,
+        requester: &mut Requester,
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) {
+        let Requester { outstanding, retry_limits, .. } = requester;
+        if outstanding.is_empty() || retry_limits.timeout_ns == 0 {
+            return;
+        }
+        let now_ns = self.context.timers.now_ns();
+        let limits = (retry_limits.timeout_ns, retry_limits.retry_count);
+        if outstanding.response.no_response(now_ns, limits.0, limits.1).is_err() {
+            return self.fail_oldest(requester, CompletionStatus::RetryExceeded, deferred);
+        }
+        let deadline_ns = outstanding.response.deadline_ns();
+        if deadline_ns.is_some_and(|deadline| !self.arm(requester, deadline)) {
+            self.advance(requester, held, false, deferred);
+        }
+    }
+
+    /// Arms a timer, unless one is armed that ends no later. Returns `false` if the deadline has
+    /// been reached.
+    fn arm(&self, requester: &mut Requester, deadline_ns: u64) -> bool {
+        let timers = &self.context.timers;
+        let is_armed = |armed: u64| armed <= deadline_ns && armed > timers.now_ns();
+        if requester.outstanding.armed_ns.is_some_and(is_armed) {
+            return true;
+        }
+        requester.outstanding.armed_ns = Some(deadline_ns);
+        timers.arm(deadline_ns, &self.this)
+    }
+
+    /// Goes on with the requests under way.
+    fn advance(
+        &self,
+        requester: &mut Requester,
+        held: GateHeld<'_>,
+        is_ready: bool,
+        deferred: &mut Deferred,
+    ) {
+        let mut is_ready = is_ready;
+        while let (false, Some(process)) = (requester.outstanding.is_empty(), requester.process) {
+            match self.state.load() {
+                QueuePairState::ReadyToSend => {}
+                QueuePairState::Error => return self.flush_outstanding(requester, deferred),
+                _ => return,
+            }
+            if self.context.device.port.as_ref().is_some_and(|port| port.is_lost(process)) {
+                return self.fail_oldest(requester, CompletionStatus::RetryExceeded, deferred);
+            }
+            let now_ns = self.context.timers.now_ns();
+            let is_reached = |deadline: u64| deadline <= now_ns;
+            if requester.outstanding.awaits_receive() {
+                let deadline_ns = requester.retry.deadline_ns();
+                if is_ready || deadline_ns.is_some_and(is_reached) {
+                    requester.outstanding.rewind(1);
+                    self.send_again(requester, held, deferred);
+                    return self.await_response(requester, held, deferred);
+                }
+                if deadline_ns.is_none_or(|deadline| self.arm(requester, deadline)) {
+                    return;
+                }
+            } else {
+                if requester.outstanding.response.is_expired(now_ns) {
+                    requester.outstanding.rewind(1);
+                    self.send_again(requester, held, deferred);
+                    return self.await_response(requester, held, deferred);
+                }
+                let deadline_ns = requester.outstanding.response.deadline_ns();
+                if deadline_ns.is_none_or(|deadline| self.arm(requester, deadline)) {
+                    return;
+                }
+            }
+            is_ready = false;
+        }
+    }
+
+    /// Sends requests under way again that the peer has not carried out, as far as it may have room.
+    fn send_again(&self, requester: &mut Requester, held: GateHeld<'_>, deferred: &mut Deferred) {
+        let Some(process) = requester.process else { return };
+        let mut list = ListBuffer::default();
+        let oldest = requester.next_psn.wrapping_sub(requester.outstanding.len() as u32);
+        loop {
+            let remote = requester.remote;
+            let again = requester.outstanding.next_to_send(&mut list);
+            let Some((nth, request, _)) = again else { return };
+            let psn = oldest.wrapping_add(nth as u32) & PSN_MASK;
+            let checked = self.with_local(&request, held, |local| {
+                self.send_request(process, remote, psn, &request, local, deferred);
+            });
+            if let Err(status) = checked {
+                // Memory of the request is not registered any more. A later one waits until it is
+                // the oldest, so that completions keep the order.
+                if nth == 0 {
+                    self.fail_oldest(requester, status, deferred);
+                }
+                return;
+            }
+            requester.outstanding.sent_again();
+        }
+    }
 }

@@ -10,7 +10,8 @@ use crate::{
     gate::GateHeld,
     link::{Attempt, AttemptError, Message},
     queue_pair::{
-        CheckedList, LocalBuffer, QueuePairCore, retry::Retry, stored_request::StoredRequest,
+        CheckedList, LocalBuffer, QueuePairCore, outstanding::Outstanding, retry::Retry,
+        stored_request::StoredRequest,
     },
     send_queue::{Execute, Progress},
 };
@@ -27,16 +28,14 @@ pub(crate) struct Requester {
     pub(crate) remote: QueuePairNumber,
     /// Process of the peer, if it is another one.
     pub(crate) process: Option<u32>,
-    /// Serial number of the packet that was sent to that process and has no response yet.
-    pub(super) outstanding: Option<u32>,
-    /// Waits for that response; `retry` counts the retries that responses have led to.
-    pub(super) response_retry: Retry,
+    /// Requests under way to that process.
+    pub(super) outstanding: Box<Outstanding>,
     pub(crate) next_psn: u32,
     /// Number of requests ever carried out, wrapping: what a completion frees.
     executed: u32,
     pub(crate) max_rd_atomic: u8,
     pub(crate) retry_limits: RetryLimits,
-    retry: Retry,
+    pub(super) retry: Retry,
 }
 
 /// Limits of the retries of a request.
@@ -108,6 +107,9 @@ impl QueuePairCore {
                         let success = CompletionStatus::Success;
                         return self.complete(requester, request, success, length, deferred);
                     }
+                    Err(AttemptError::UnderWay) => return Progress::Done,
+                    // Those before it have not ended.
+                    Err(_) if !requester.outstanding.is_empty() => return Progress::Stalled,
                     Err(error) => {
                         if let Err(status) = self.retry_or_fail(requester, error, &mut listed) {
                             self.enter_error(deferred);
@@ -132,6 +134,7 @@ impl QueuePairCore {
         deferred: &mut Deferred,
     ) -> Progress {
         if self.state.load() == QueuePairState::Error {
+            self.flush_outstanding(requester, deferred);
             let flushed = CompletionStatus::WorkRequestFlushed;
             return self.complete(requester, request, flushed, 0, deferred);
         }
@@ -150,7 +153,7 @@ impl QueuePairCore {
         listed: &mut Listed,
     ) -> Result<(), CompletionStatus> {
         let now_ns = self.context.timers.now_ns();
-        let Requester { retry, retry_limits, peer, outstanding, response_retry, .. } = requester;
+        let Requester { retry, retry_limits, peer, .. } = requester;
         match error {
             AttemptError::Refused(status) => Err(status),
             AttemptError::ReceiverNotReady { wait_ns } => {
@@ -165,15 +168,14 @@ impl QueuePairCore {
                     .receiver_not_ready(now_ns, wait_ns, retry_limits.rnr_retry)
                     .map_err(|_| CompletionStatus::ReceiverNotReadyRetryExceeded)
             }
-            AttemptError::NoResponse => {
-                (if outstanding.is_some() { response_retry } else { retry })
-                    .no_response(now_ns, retry_limits.timeout_ns, retry_limits.retry_count)
-                    .map_err(|_| CompletionStatus::RetryExceeded)
-            }
+            AttemptError::NoResponse => retry
+                .no_response(now_ns, retry_limits.timeout_ns, retry_limits.retry_count)
+                .map_err(|_| CompletionStatus::RetryExceeded),
             AttemptError::Delayed { until_ns } => {
                 retry.delay(until_ns);
                 Ok(())
             }
+            AttemptError::UnderWay | AttemptError::Busy => Ok(()),
         }
     }
 
@@ -182,9 +184,7 @@ impl QueuePairCore {
     #[cold]
     fn must_wait(&self, requester: &Requester) -> bool {
         let timers = &self.context.timers;
-        let Requester { retry, outstanding, response_retry, .. } = requester;
-        let waits = if outstanding.is_some() { response_retry } else { retry };
-        let Some(deadline) = waits.deadline_ns() else {
+        let Some(deadline) = requester.retry.deadline_ns() else {
             return true;
         };
         timers.arm(deadline, &self.this)
@@ -233,7 +233,8 @@ impl QueuePairCore {
         }
         if requester.peer.is_none() {
             if let Some(process) = requester.process {
-                return self.attempt_remote(process, requester, request, local, deferred);
+                let sent = self.attempt_remote(process, requester, request, local, held, deferred);
+                return Err(sent);
             }
             requester.peer = device.find(requester.remote);
         }
@@ -259,9 +260,35 @@ impl QueuePairCore {
         Ok(length)
     }
 
+    /// Checks the local memory of a request that was checked before, and passes it to `action`; for
+    /// data that returns its length alone.
+    #[cold]
+    pub(super) fn with_local(
+        &self,
+        request: &SendWorkRequest<'_>,
+        held: GateHeld<'_>,
+        action: impl FnOnce(LocalBuffer<'_>),
+    ) -> Result<(), CompletionStatus> {
+        let keys = &self.context.device.keys;
+        match request.payload {
+            Payload::Inline(bytes) => action(LocalBuffer::Inline(bytes)),
+            Payload::Gather(list) if request.operation.returns_data() => {
+                let checked = CheckedList::to_write(keys, list, self.domain, held);
+                let targets = checked.map_err(|_| CompletionStatus::LocalProtection)?;
+                action(LocalBuffer::Target(&targets));
+            }
+            Payload::Gather(list) => {
+                let checked = CheckedList::to_read(keys, list, self.domain, held);
+                let sources = checked.map_err(|_| CompletionStatus::LocalProtection)?;
+                action(LocalBuffer::Source(&sources));
+            }
+        }
+        Ok(())
+    }
+
     /// Ends `request`. Leaves a completion if it is signalled or has failed.
     #[inline]
-    fn complete(
+    pub(super) fn complete(
         &self,
         requester: &mut Requester,
         request: &SendWorkRequest<'_>,

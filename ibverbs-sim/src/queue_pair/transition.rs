@@ -181,6 +181,7 @@ impl QueuePairCore {
         let mut peer = None;
         let reset = |requester: &mut Requester, posted| {
             peer = requester.reset(posted);
+            self.remote_peer.clear_requests();
             send_slots.free(self.number, posted);
         };
         self.sends.clear(reset, self.executor(deferred));

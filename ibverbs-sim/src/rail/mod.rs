@@ -130,6 +130,10 @@ pub trait Rail: Send + Sync + 'static {
     /// `sink` may call any function of the rail except this one.
     fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize;
 
+    /// Returns `true` if something that this process sends has not left it, because peers have not
+    /// taken what was sent before. A later [`poll`](Self::poll) sends it.
+    fn has_unsent(&self) -> bool;
+
     /// Announces that the caller is about to sleep, and says what it may sleep on. The next
     /// [`poll`](Self::poll) takes the announcement back.
     fn arm(&self) -> Armed<'_>;

@@ -14,7 +14,17 @@ use super::{
     frame::{Frame, KeyClaim, Lengths, MAX_HEAD, Malformed},
     registrations::{KeyNumber, Registrations},
 };
-use crate::{Access, Wire, callback};
+use crate::{Access, Device, DeviceConfig, Result, Wire, callback};
+
+impl Device {
+    /// Creates the device of this process on the rail of packets over `wire`; otherwise as
+    /// [`with_rail`](Self::with_rail).
+    ///
+    /// **Errors**: as [`Device::new`].
+    pub fn with_wire(config: DeviceConfig, wire: Arc<dyn Wire>) -> Result<Self> {
+        Self::with_rail(config, Arc::new(Packets::new(wire)))
+    }
+}
 
 /// Most bytes of a message.
 const EAGER_BYTES: usize = 64 << 10;
@@ -210,6 +220,15 @@ impl Rail for Packets {
         events
     }
 
+    fn has_unsent(&self) -> bool {
+        let others = (0..self.processes()).filter(|process| self.check(*process).is_ok());
+        let mut others = others.map(|process| (process, &self.outgoing.0[process as usize]));
+        let is_unsent = |(process, queue): (u32, &Queue)| {
+            self.emulation.has_unsent(process) || !queue.packets.lock().is_empty()
+        };
+        others.any(is_unsent) || self.wire.has_unsent()
+    }
+
     fn arm(&self) -> Armed<'_> {
         Armed::Nothing
     }
@@ -232,6 +251,12 @@ struct QueuedPackets {
     bytes: usize,
     /// Set while a thread gives packets to the wire.
     is_flushed: bool,
+}
+
+impl QueuedPackets {
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty() && !self.is_flushed
+    }
 }
 
 impl Queue {

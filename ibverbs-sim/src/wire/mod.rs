@@ -1,45 +1,11 @@
-//! Wires: the transport of packets to devices of other processes.
+//! Wires: transports of packets, from which the simplest rails are made.
 //!
-//! A device made with [`Device::with_wire`](crate::Device::with_wire) is one of several that a
-//! [`Wire`] joins, one in each process. Queue pairs of one process work as without a wire; a queue
-//! pair that is connected to another process sends its requests there as packets:
-//!
-//! ```text
-//! requester                                 responder
-//!     request(key, address, payload) ──►    checks the claims, carries it out
-//!     ◄── response: ACK, data, or NAK
-//!     ◄── response: RNR NAK                 no receive is posted
-//!     ◄── receiver ready                    one is posted now: the request is sent again
-//! ```
-//!
-//! - `packet`: the packets, and their conversion to bytes and back.
-//! - `outgoing_packet`: a packet that was made under a gate and is sent after it.
-//! - `port`: the device's end of the wire: sends from any thread, delivers in one thread at a time.
 //! - `sockets`: a wire of sockets between processes, or threads, of one machine.
-//! - The requesting end is `queue_pair::remote`; the responding end is the same responder that
-//!   serves peers of this process, so the rules are the same.
 //!
-//! The bytes that are queued for a process are bounded by 64 MiB and the bytes that the queue pairs
-//! connected to it may have outstanding; datagrams that have not been taken are bounded by 256 MiB.
-//! Beyond that nothing more is sent or received, and [`Device::progress`](crate::Device::progress)
-//! returns an error.
-//!
-//! Everything that arrives is a claim. A malformed packet is an error of
-//! [`Device::progress`](crate::Device::progress) and has no other effect; a packet to a queue pair
-//! that is not connected to the sender gets no response.
-//!
-//! Deliberately absent: several outstanding requests of one queue pair. Each gets its response
-//! before the next is sent, so a request costs a round trip, and order, atomicity and fences hold
-//! as they do in one process.
+//! [`Packets`](crate::Packets) is the rail over any wire.
 
-mod outgoing_packet;
-mod packet;
-mod port;
 mod sockets;
 
-pub(crate) use self::outgoing_packet::OutgoingPacket;
-pub(crate) use self::packet::{MAX_HEADER, Packet, Request, Response, Syndrome};
-pub(crate) use self::port::Port;
 pub use self::sockets::SocketWire;
 pub(crate) use self::sockets::{ConnectAttempts, RETRY_INTERVAL};
 

@@ -1,16 +1,9 @@
-//! Connected ends on two devices that a wire joins.
+//! Connected ends on two devices that a rail joins.
 
-use std::sync::Arc;
+pub(crate) use crate::devices::devices;
 
 use crate::common::{End, device};
 use ibverbs_sim::*;
-
-/// Creates a device for each process.
-pub(crate) fn devices(processes: u32) -> Vec<Device> {
-    let wires = SocketWire::mesh(processes).unwrap();
-    let on = |wire| Device::with_wire(DeviceConfig::default(), Arc::new(wire)).unwrap();
-    wires.into_iter().map(on).collect()
-}
 
 /// Two connected ends with their devices.
 pub(crate) struct ConnectedPair {
@@ -50,8 +43,7 @@ impl ConnectedPair {
     }
 }
 
-/// Moves packets until none are left: the bytes that one side has written can be read by the other
-/// at once.
+/// Moves packets until none are left: what one side has sent can be received by the other at once.
 pub(crate) fn settle(devices: &[Device]) {
     while devices.iter().map(|device| device.progress().unwrap()).sum::<usize>() > 0
         || devices.iter().any(Device::has_unsent)

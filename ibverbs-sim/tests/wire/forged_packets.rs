@@ -17,6 +17,43 @@ fn no_packet_is_an_error_that_names_the_process() {
 }
 
 #[test]
+fn a_length_that_no_packet_has_loses_the_process() {
+    let scene = Scene::new();
+    let header = 1u64 | 1 << 8 | 4 << 32;
+    let length = MAX_PACKET as u32 + 1;
+    let message = [&header.to_le_bytes()[..], &length.to_le_bytes()].concat();
+    scene.forger.arriving.lock().push(message);
+    assert_eq!(scene.device.progress(), Err(Error::MalformedPacket { process: 1 }));
+    assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::RetryExceeded)]);
+    assert!(scene.device.is_lost(1));
+}
+
+#[test]
+fn an_acknowledgement_of_a_read_without_its_data_fails_the_read() {
+    let scene = Scene::new();
+    scene.end.post(&[send(2)]);
+    let mut later = scene.forge_response(b"");
+    later[13] = 1;
+    scene.arrives(&later).unwrap();
+    let expected =
+        [(1, CompletionStatus::RemoteOperation), (2, CompletionStatus::WorkRequestFlushed)];
+    assert_eq!(statuses(&scene.end.sent()), expected);
+}
+
+#[test]
+fn a_response_of_another_connection_or_number_ends_nothing() {
+    let scene = Scene::new();
+    for (at, to) in [(9, 1), (13, 1), (13, 255)] {
+        let mut response = scene.forge_response(b"12345678");
+        response[at] = to;
+        scene.arrives(&response).unwrap();
+        assert!(scene.end.sent().is_empty());
+    }
+    scene.arrives(&scene.forge_response(b"12345678")).unwrap();
+    assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::Success)]);
+}
+
+#[test]
 fn a_read_of_more_than_there_is_allocates_nothing_and_is_refused() {
     for length in [65, 5 << 20, u64::MAX] {
         let scene = Scene::new();
@@ -31,12 +68,7 @@ fn a_read_of_more_than_there_is_allocates_nothing_and_is_refused() {
 #[test]
 fn an_answer_that_brings_too_little_fails_the_request() {
     let scene = Scene::new();
-    let mut answer = vec![2];
-    answer.extend(scene.end.queue_pair.number().to_u32().to_le_bytes());
-    answer.extend(1u32.to_le_bytes());
-    answer.extend([0; 4 + 1 + 8]);
-    answer.extend(b"1234567");
-    scene.arrives(&answer).unwrap();
+    scene.arrives(&scene.forge_response(b"1234567")).unwrap();
     assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::RemoteOperation)]);
     assert_eq!(scene.open.bytes(), [0; 64]);
 }
@@ -49,8 +81,9 @@ fn a_wire_that_panics_is_an_error_and_what_has_come_is_delivered() {
     assert_eq!(scene.arrives(&send), Err(Error::WirePanicked { call: "poll" }));
     assert_eq!(statuses(&scene.end.received()), [(3, CompletionStatus::Success)]);
     assert_eq!(&scene.open.bytes()[..2], b"ab");
-    assert_eq!(scene.device.progress(), Err(Error::WirePanicked { call: "send" }));
     scene.forger.panics.store(false, Ordering::SeqCst);
+    assert_eq!(scene.device.progress(), Err(Error::WirePanicked { call: "send" }));
+    assert!(scene.device.is_lost(1));
     assert_eq!(scene.device.progress(), Ok(0));
 }
 
@@ -65,13 +98,13 @@ fn a_peer_that_reads_without_taking_in_is_not_served() {
         let read = scene.forge_nth(psn, 4, address, key.to_u32(), LENGTH, b"");
         refused = scene.arrives(&read).err().or(refused);
     }
-    let waits = scene.forger.unsent_bytes(1) as u64;
     let limit = (64 << 20) + 2 * (LENGTH + 64);
-    assert!((limit - LENGTH..=limit).contains(&waits), "{waits} bytes wait");
+    let waits = scene.forger.unsent_bytes(1) as u64;
+    assert!(waits <= 9 << 20, "{waits} bytes wait beside those of the device");
     let Some(Error::Unsent { process: 1, bytes, limit: reported }) = refused else {
         panic!("{refused:?}");
     };
-    assert!(bytes > limit && reported == limit);
+    assert!((limit + 1..=limit + LENGTH + 64).contains(&bytes) && reported == limit);
     assert_eq!(scene.end.queue_pair.state(), QueuePairState::ReadyToSend);
 }
 
@@ -81,7 +114,8 @@ fn datagrams_to_a_peer_that_takes_nothing_in_are_refused_at_the_limit() {
     let limit = (64 << 20) + 2 * ((4 << 20) + 64);
     let long = vec![0; 1 << 20];
     let sent = (0..200).take_while(|_| scene.device.send_datagram(1, &long).is_ok()).count();
-    assert!((limit >> 20) - 1 <= sent && sent <= limit >> 20, "{sent}");
+    // The rail has taken up to 8 MiB.
+    assert!((7..=9).contains(&(sent - (limit >> 20))), "{sent}");
     assert!(matches!(scene.device.progress(), Err(Error::Unsent { process: 1, .. })));
     // The error is returned once.
     assert_eq!(scene.device.progress(), Ok(0));

@@ -10,6 +10,17 @@ use parking_lot::Mutex;
 use crate::common::*;
 use ibverbs_sim::*;
 
+/// Makes a message of the rail of packets, with packets of a device.
+pub(crate) fn message(packets: &[&[u8]]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for packet in packets {
+        body.extend((packet.len() as u32).to_le_bytes());
+        body.extend(*packet);
+    }
+    let header = 1u64 | 1 << 8 | (body.len() as u64) << 32;
+    [&header.to_le_bytes()[..], &body].concat()
+}
+
 /// A wire to one peer, which delivers packets of the test and stores packets that are sent.
 #[derive(Default)]
 pub(crate) struct Forger {
@@ -77,8 +88,18 @@ impl Scene {
     }
 
     pub(crate) fn arrives(&self, packet: &[u8]) -> Result<usize> {
-        self.forger.arriving.lock().push(packet.to_vec());
+        self.forger.arriving.lock().push(message(&[packet]));
         self.device.progress()
+    }
+
+    /// Makes a response packet to the request of the end, with this data.
+    pub(crate) fn forge_response(&self, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![2];
+        packet.extend(self.end.queue_pair.number().to_u32().to_le_bytes());
+        packet.extend(1u32.to_le_bytes());
+        packet.extend([0; 4 + 4 + 1 + 8]);
+        packet.extend(payload);
+        packet
     }
 
     /// Makes a request packet with these parts, as a peer would send it.

@@ -3,7 +3,11 @@
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
-use crate::{common::*, counting_allocator::peak_during, forger::Scene};
+use crate::{
+    common::*,
+    counting_allocator::peak_during,
+    forger::{Scene, message},
+};
 use ibverbs_sim::*;
 
 /// A number in a packet, relative to its valid value in the scene.
@@ -45,7 +49,7 @@ struct Forged {
     to: Claimed,
     from: Claimed,
     psn: Claimed,
-    serial: Claimed,
+    connection: Claimed,
     key: Claimed,
     address: Claimed,
     length: Claimed,
@@ -62,15 +66,14 @@ fn forged() -> impl Strategy<Value = Forged> {
     let ends = (prop::option::weighted(0.2, 0..80usize), prop_oneof![4 => Just(0), 1 => 1..9usize]);
     (shape, numbers, ends).prop_map(|(shape, numbers, (cut, more))| {
         let (kind, code, payload, in_closed) = shape;
-        let (to, from, psn, serial, key, address, length) = numbers;
-        let (psn, serial) = (psn, serial);
+        let (to, from, psn, connection, key, address, length) = numbers;
         Forged {
             kind,
             code,
             to,
             from,
             psn,
-            serial,
+            connection,
             key,
             address,
             length,
@@ -93,7 +96,7 @@ impl Forged {
         match self.kind {
             1 => {
                 word(&mut packet, self.psn.number(nth.into()));
-                word(&mut packet, self.serial.number(0));
+                word(&mut packet, self.connection.number(0));
                 packet.extend([0, self.code]);
                 packet.extend(self.address.number(region.address).to_le_bytes());
                 word(&mut packet, self.key.number(region.key.to_u32().into()));
@@ -101,7 +104,8 @@ impl Forged {
                 packet.extend(self.length.number(self.payload.len() as u64).to_le_bytes());
             }
             2 => {
-                word(&mut packet, self.serial.number(0));
+                word(&mut packet, self.connection.number(0));
+                word(&mut packet, self.psn.number(0));
                 packet.push(self.code);
                 packet.extend(self.length.number(0).to_le_bytes());
             }
@@ -147,12 +151,8 @@ proptest! {
 #[test]
 fn an_answer_longer_than_any_message_is_not_kept() {
     let scene = Scene::new();
-    let mut answer = vec![2];
-    answer.extend(scene.end.queue_pair.number().to_u32().to_le_bytes());
-    answer.extend(1u32.to_le_bytes());
-    answer.extend([0; 4 + 1 + 8]);
-    answer.extend(vec![1; 48 << 20]);
-    scene.forger.arriving.lock().push(answer);
+    let answer = scene.forge_response(&vec![1; 48 << 20]);
+    scene.forger.arriving.lock().push(message(&[&answer]));
     let most = peak_during(|| assert_eq!(scene.device.progress(), Ok(1)));
     assert!(most <= (4 << 20) + SMALL, "{most}");
     assert_eq!(statuses(&scene.end.sent()), [(1, CompletionStatus::RemoteOperation)]);
@@ -165,7 +165,7 @@ fn a_flood_of_packets_that_bring_nothing_is_not_listed() {
     let mut ready = vec![3];
     ready.extend(scene.end.queue_pair.number().to_u32().to_le_bytes());
     ready.extend(1u32.to_le_bytes());
-    scene.forger.arriving.lock().extend(vec![ready; 100_000]);
+    scene.forger.arriving.lock().extend(vec![message(&[&ready]); 100_000]);
     let most = peak_during(|| assert_eq!(scene.device.progress(), Ok(100_000)));
     assert!(most <= SMALL, "{most}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::*;
+use crate::{common::*, forger::message};
 use ibverbs_sim::*;
 
 #[test]
@@ -29,7 +29,7 @@ fn what_a_process_has_sent_before_it_went_arrives() {
     let device = Device::with_wire(DeviceConfig::default(), Arc::new(second)).unwrap();
     // A datagram that the process does not read does not lose its own.
     device.send_datagram(0, b"unread").unwrap();
-    first.send(1, [&[0][..], b"last words"].concat());
+    first.send(1, message(&[&[&[0][..], b"last words"].concat()]));
     drop(first);
     while !device.is_lost(0) {
         device.progress().unwrap();

@@ -58,6 +58,8 @@ fn run(pair: &ConnectedPair, steps: &[Step]) -> [Seen; 2] {
                 let pieces = [memory[me].region.slice(local as usize, length)];
                 let payload = Payload::Gather(&pieces);
                 let flags = if signalled { SendFlags::SIGNALLED } else { SendFlags::NONE };
+                // Otherwise a request may be sent before the data that it sends has come.
+                let flags = flags | SendFlags::FENCE;
                 ends[me].post(&[SendWorkRequest { wr_id, operation, payload, flags }]);
                 // One end at a time: otherwise the two race.
                 pair.settle();

@@ -34,8 +34,8 @@
 //! **Threads.** Any thread sends. One thread at a time handles what has arrived, messages in order,
 //! holding no lock of a rank. So a thread that finds a process lost has handled all its messages.
 
+mod catching_wire;
 mod control_message;
-mod counting_wire;
 mod finish;
 mod handshake;
 mod placement;
@@ -47,11 +47,11 @@ mod window_requests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ibverbs_sim::{Device, Wire};
+use ibverbs_sim::Device;
 use talpf_primitives::TryLock;
 
+pub(crate) use self::catching_wire::CatchingWire;
 use self::control_message::ControlMessage;
-pub(crate) use self::counting_wire::CountingWire;
 pub(crate) use self::remote_peer::RemotePeer;
 use self::termination::TerminationDetector;
 use self::window_grant::WindowGrant;
@@ -63,10 +63,17 @@ use crate::numbers::Rank;
 use crate::peer::Peers;
 use crate::window::{Claim, Outcome};
 
+/// A device that reaches other processes, and the wire under it, if it has one.
+pub(crate) struct Remotes {
+    pub(crate) device: Device,
+    pub(crate) wire: Option<Arc<CatchingWire>>,
+}
+
 /// The other processes of a run, from the view of this one.
 pub(crate) struct Processes {
     device: Device,
-    wire: Arc<CountingWire>,
+    /// The wire under the device, if it has one.
+    wire: Option<Arc<CatchingWire>>,
     here: Rank,
     peers: Peers,
     failure: Arc<RunFailure>,
@@ -81,14 +88,15 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Makes the processes at the other ends of `wire`, which `device` sends over.
+    /// Makes the other processes of a run of `ranks` ranks, of which this one is `here`.
     pub(crate) fn new(
-        (device, wire): (Device, Arc<CountingWire>),
+        Remotes { device, wire }: Remotes,
+        here: Rank,
+        ranks: u32,
         peers: Peers,
         failure: Arc<RunFailure>,
         all_gather: Arc<AllGather>,
     ) -> Self {
-        let (here, ranks) = (Rank(wire.process()), wire.processes());
         Processes {
             device,
             wire,
@@ -144,7 +152,7 @@ impl Processes {
         if let Err(error) = &taken {
             self.failure.fail(&[self.here], &Error::Device(error.clone()));
         }
-        if let Some(panic) = self.wire.panic() {
+        if let Some(panic) = self.wire.as_ref().and_then(|wire| wire.panic()) {
             self.failure.fail_with_reason(self.here, &format!("the wire has panicked: {panic}"));
         }
         while let Some((from, bytes)) = self.device.receive_datagram() {

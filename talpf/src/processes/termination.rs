@@ -108,7 +108,8 @@ impl Processes {
                 return (0, 0);
             }
             let received = state.received[rank as usize];
-            (self.wire.sent(rank) - state.sent, self.wire.taken(rank) - received)
+            let (sent, taken) = self.device.traffic(rank);
+            (sent - state.sent, taken - received)
         };
         (0..self.peers.len()).map(count).collect()
     }

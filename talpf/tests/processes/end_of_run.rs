@@ -107,6 +107,18 @@ impl Wire for Slow {
 const VERSION: u32 = 6;
 const PLACEMENT: usize = 35;
 
+/// Makes a message of the rail of packets, with one packet of the device.
+fn framed(packet: &[u8]) -> Vec<u8> {
+    let length = packet.len() as u32;
+    let header = 1u64 | 1 << 8 | u64::from(4 + length) << 32;
+    [&header.to_le_bytes()[..], &length.to_le_bytes(), packet].concat()
+}
+
+/// Makes a message with a datagram.
+fn datagram(bytes: &[u8]) -> Vec<u8> {
+    framed(&[&[0], bytes].concat())
+}
+
 /// Rank 1 sends many window requests to rank 0, whose program has ended, then its last message, and
 /// vanishes. One worker of rank 0 still answers when others see that.
 #[test]
@@ -114,7 +126,7 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
     for _ in 0..40 {
         let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
         let config = common::config(2, 3);
-        let send = move |message: &[u8]| forger.send(0, [&[0], message].concat());
+        let send = move |message: &[u8]| forger.send(0, datagram(message));
         let (credits, check_conflicts) = (config.credits as u32, config.check_conflicts);
         let forged = thread::spawn(move || {
             let given = |call: u64, part: &[u8]| {
@@ -161,7 +173,7 @@ fn bytes_that_are_no_control_message_fail_the_run() {
     let forger = wires.pop().unwrap();
     // A datagram of the device, and something that not even that is.
     for packet in [vec![0, 77], vec![99]] {
-        forger.send(0, packet);
+        forger.send(0, framed(&packet));
     }
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ranks = vec![(wire, common::unwatched(2, 1))];
@@ -175,7 +187,7 @@ fn bytes_that_are_no_control_message_fail_the_run() {
 fn a_window_request_for_a_distant_round_fails_the_run() {
     let mut wires = SocketWire::mesh(2).unwrap();
     let forger = wires.pop().unwrap();
-    forger.send(0, [vec![0], window_request(0, false, 1 << 60)].concat());
+    forger.send(0, datagram(&window_request(0, false, 1 << 60)));
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ranks = vec![(wire, common::unwatched(2, 1))];
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
@@ -208,7 +220,7 @@ fn begins_with(words: usize) {
     let settings = [VERSION, 2, config.credits as u32, conflicts, 0, 0];
     let words = settings.into_iter().chain(std::iter::repeat_n(0, words));
     let part: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
-    forger.send(0, [&[0, 3][..], &[0; 10], &part].concat());
+    forger.send(0, datagram(&[&[3][..], &[0; 10], &part].concat()));
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ends = common::on_wires(vec![(wire, config)], async |_| Ok(()));
     drop(forger);

@@ -348,6 +348,11 @@ impl Rail for ShmRail {
         events
     }
 
+    fn has_unsent(&self) -> bool {
+        let mut peers = self.peers.0.iter().flatten().filter(|peer| !peer.is_lost());
+        peers.any(|peer| self.emulation.has_unsent(peer.process))
+    }
+
     fn arm(&self) -> Armed<'_> {
         let Some(inbox) = self.inbox.try_lock() else { return Armed::Ready };
         self.is_armed.store(true, Ordering::Relaxed);

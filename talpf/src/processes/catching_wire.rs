@@ -1,6 +1,4 @@
-//! A wire that counts its packets and catches its panics.
-
-use std::sync::atomic::{AtomicU64, Ordering};
+//! A wire that catches its panics, and keeps their text.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,27 +6,16 @@ use ibverbs_sim::Wire;
 
 use crate::foreign;
 
-/// A wire with the number of packets sent to and taken from each process.
-pub(crate) struct CountingWire {
+/// A wire whose panics lose all processes.
+pub(crate) struct CatchingWire {
     wire: Arc<dyn Wire>,
-    sent: Box<[AtomicU64]>,
-    taken: Box<[AtomicU64]>,
     /// The text of the first panic of the wire.
     panic: OnceLock<String>,
 }
 
-impl CountingWire {
+impl CatchingWire {
     pub(crate) fn new(wire: Arc<dyn Wire>) -> Self {
-        let counters = || (0..wire.processes()).map(|_| AtomicU64::new(0)).collect();
-        CountingWire { sent: counters(), taken: counters(), wire, panic: OnceLock::new() }
-    }
-
-    pub(super) fn sent(&self, to: u32) -> u64 {
-        self.sent[to as usize].load(Ordering::SeqCst)
-    }
-
-    pub(super) fn taken(&self, from: u32) -> u64 {
-        self.taken[from as usize].load(Ordering::SeqCst)
+        CatchingWire { wire, panic: OnceLock::new() }
     }
 
     /// Returns the text of the first panic of the wire, after which packets may be lost.
@@ -43,7 +30,7 @@ impl CountingWire {
     }
 }
 
-impl Wire for CountingWire {
+impl Wire for CatchingWire {
     fn process(&self) -> u32 {
         self.wire.process()
     }
@@ -53,17 +40,11 @@ impl Wire for CountingWire {
     }
 
     fn send(&self, to: u32, packet: Vec<u8>) {
-        self.sent[to as usize].fetch_add(1, Ordering::SeqCst);
         self.call(|wire| wire.send(to, packet));
     }
 
     fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
-        self.call(|wire| {
-            wire.poll(&mut |from, packet| {
-                self.taken[from as usize].fetch_add(1, Ordering::SeqCst);
-                sink(from, packet);
-            });
-        });
+        self.call(|wire| wire.poll(sink));
     }
 
     fn has_unsent(&self) -> bool {

@@ -1,12 +1,12 @@
 //! Packets between queue pairs, and between processes.
 //!
 //! All numbers are little-endian. The first byte is the kind of the packet; its payload, if it has
-//! one, is the rest of it.
+//! one, is the rest of it. The head, which is everything before the payload, is made on the stack.
 
 use crate::{CompletionStatus, Operation, QueuePairNumber, RemoteAddress, RemoteKey};
 
 /// Most bytes of a packet beside its payload.
-pub(crate) const MAX_HEADER: u64 = 64;
+pub(crate) const MAX_HEAD: usize = 64;
 
 /// A packet that has arrived, or will be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +29,8 @@ pub(crate) struct Request<'a> {
     pub(crate) to: QueuePairNumber,
     pub(crate) from: QueuePairNumber,
     pub(crate) psn: u32,
-    /// Serial number that distinguishes this packet from others of the same request. The response
-    /// repeats it.
-    pub(crate) serial: u32,
+    /// Number of the connection, which a reset of the sender changes. Responses repeat it.
+    pub(crate) connection: u32,
     pub(crate) solicited: bool,
     pub(crate) operation: Operation,
     /// Bytes of the message, including those that are returned.
@@ -40,12 +39,14 @@ pub(crate) struct Request<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// Response to a request.
+/// Response to a request, which says that all requests before that one were carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response<'a> {
     pub(crate) to: QueuePairNumber,
     pub(crate) from: QueuePairNumber,
-    pub(crate) serial: u32,
+    pub(crate) connection: u32,
+    /// Sequence number of the request.
+    pub(crate) psn: u32,
     pub(crate) syndrome: Syndrome,
     /// Data of a READ.
     pub(crate) payload: &'a [u8],
@@ -86,14 +87,23 @@ const RNR_NAK: u8 = 1;
 const NAK: u8 = 2;
 
 impl<'a> Packet<'a> {
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
+    /// Returns the head, for a payload that follows it.
+    pub(crate) fn head(&self) -> Head {
         match self {
-            Self::Datagram(payload) => writer(DATAGRAM, 0, payload.len()).rest(payload),
-            Self::Request(request) => request.to_bytes(),
-            Self::Response(response) => response.to_bytes(),
-            Self::ReceiverReady { to, from } => {
-                writer(RECEIVER_READY, 8, 0).word(to.0).word(from.0).0
-            }
+            Self::Datagram(_) => Head::new(DATAGRAM),
+            Self::Request(request) => request.head(),
+            Self::Response(response) => response.head(),
+            Self::ReceiverReady { to, from } => Head::new(RECEIVER_READY).word(to.0).word(from.0),
+        }
+    }
+
+    /// Returns the payload.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        match self {
+            Self::Datagram(payload) => payload,
+            Self::Request(request) => request.payload,
+            Self::Response(response) => response.payload,
+            Self::ReceiverReady { .. } => &[],
         }
     }
 
@@ -114,7 +124,7 @@ impl<'a> Packet<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn to_bytes(self) -> Vec<u8> {
+    fn head(&self) -> Head {
         let (opcode, remote, first, second) = match self.operation {
             Operation::Send => (0, RemoteAddress::default(), 0, 0),
             Operation::SendWithImmediate { immediate } => {
@@ -128,16 +138,16 @@ impl<'a> Request<'a> {
             Operation::FetchAdd { remote, add } => (5, remote, add, 0),
             Operation::CompareSwap { remote, compare, swap } => (6, remote, compare, swap),
         };
-        let Self { to, from, psn, serial, solicited, length, payload, .. } = self;
-        let header = writer(REQUEST, 54, payload.len()).word(to.0).word(from.0);
-        let header = header.word(psn).word(serial).byte(u8::from(solicited)).byte(opcode);
-        let header = header.long(remote.address).word(remote.key.0).long(first).long(second);
-        header.long(length).rest(payload)
+        let &Self { to, from, psn, connection, solicited, length, .. } = self;
+        let head = Head::new(REQUEST).word(to.0).word(from.0);
+        let head = head.word(psn).word(connection).byte(u8::from(solicited)).byte(opcode);
+        let head = head.long(remote.address).word(remote.key.0).long(first).long(second);
+        head.long(length)
     }
 
     fn read(mut reader: Reader<'a>) -> Result<Self, Malformed> {
         let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
-        let (psn, serial) = (reader.word()?, reader.word()?);
+        let (psn, connection) = (reader.word()?, reader.word()?);
         let (solicited, opcode) = (reader.byte()? != 0, reader.byte()?);
         let (address, key) = (reader.long()?, RemoteKey(reader.word()?));
         let remote = RemoteAddress { address, key };
@@ -158,12 +168,12 @@ impl<'a> Request<'a> {
         if payload.len() as u64 != length - returned || (operation.is_atomic() && length != 8) {
             return Err(Malformed);
         }
-        Ok(Self { to, from, psn, serial, solicited, operation, length, payload })
+        Ok(Self { to, from, psn, connection, solicited, operation, length, payload })
     }
 }
 
 impl<'a> Response<'a> {
-    fn to_bytes(self) -> Vec<u8> {
+    fn head(&self) -> Head {
         let (code, value) = match self.syndrome {
             Syndrome::Ack { original } => (ACK, original),
             Syndrome::RnrNak { wait_ns } => (RNR_NAK, wait_ns),
@@ -173,14 +183,14 @@ impl<'a> Response<'a> {
                 (NAK + number.unwrap_or(NAK_STATUSES.len() - 1) as u8, 0)
             }
         };
-        let Self { to, from, serial, payload, .. } = self;
-        let header = writer(RESPONSE, 21, payload.len()).word(to.0).word(from.0).word(serial);
-        header.byte(code).long(value).rest(payload)
+        let &Self { to, from, connection, psn, .. } = self;
+        let head = Head::new(RESPONSE).word(to.0).word(from.0).word(connection).word(psn);
+        head.byte(code).long(value)
     }
 
     fn read(mut reader: Reader<'a>) -> Result<Self, Malformed> {
         let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
-        let serial = reader.word()?;
+        let (connection, psn) = (reader.word()?, reader.word()?);
         let (code, value) = (reader.byte()?, reader.long()?);
         let syndrome = match code {
             ACK => Syndrome::Ack { original: value },
@@ -190,38 +200,41 @@ impl<'a> Response<'a> {
                 Syndrome::Nak(*status)
             }
         };
-        Ok(Self { to, from, serial, syndrome, payload: reader.0 })
+        Ok(Self { to, from, connection, psn, syndrome, payload: reader.0 })
     }
 }
 
-struct Writer(Vec<u8>);
-
-/// Allocates a packet for a kind, `header` more bytes and a payload.
-fn writer(kind: u8, header: usize, payload: usize) -> Writer {
-    let mut bytes = Vec::with_capacity(1 + header + payload);
-    bytes.push(kind);
-    Writer(bytes)
+/// Head of a packet.
+pub(crate) struct Head {
+    bytes: [u8; MAX_HEAD],
+    length: usize,
 }
 
-impl Writer {
-    fn byte(mut self, byte: u8) -> Self {
-        self.0.push(byte);
+impl Head {
+    fn new(kind: u8) -> Self {
+        Self { bytes: [0; MAX_HEAD], length: 0 }.byte(kind)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn push<const N: usize>(mut self, chunk: [u8; N]) -> Self {
+        self.bytes[self.length..self.length + N].copy_from_slice(&chunk);
+        self.length += N;
         self
     }
 
-    fn word(mut self, word: u32) -> Self {
-        self.0.extend(word.to_le_bytes());
-        self
+    fn byte(self, byte: u8) -> Self {
+        self.push([byte])
     }
 
-    fn long(mut self, long: u64) -> Self {
-        self.0.extend(long.to_le_bytes());
-        self
+    fn word(self, word: u32) -> Self {
+        self.push(word.to_le_bytes())
     }
 
-    fn rest(mut self, payload: &[u8]) -> Vec<u8> {
-        self.0.extend_from_slice(payload);
-        self.0
+    fn long(self, long: u64) -> Self {
+        self.push(long.to_le_bytes())
     }
 }
 
@@ -277,10 +290,14 @@ mod tests {
         })
     }
 
+    fn to_bytes(packet: Packet<'_>) -> Vec<u8> {
+        [packet.head().as_bytes(), packet.payload()].concat()
+    }
+
     proptest! {
         #[test]
         fn a_request_comes_back(
-            operation in operations(), to: u32, from: u32, psn: u32, serial: u32, solicited: bool,
+            operation in operations(), to: u32, from: u32, psn: u32, connection: u32, solicited: bool,
             bytes in proptest::collection::vec(any::<u8>(), 0..20), read in 0u64..1 << 40,
         ) {
             let brings = operation.returns_data();
@@ -291,15 +308,17 @@ mod tests {
                 _ => payload.len() as u64,
             };
             let (to, from) = (QueuePairNumber(to), QueuePairNumber(from));
-            let request = Request { to, from, psn, serial, solicited, operation, length, payload };
-            let sent = Packet::Request(request).to_bytes();
+            let request =
+                Request { to, from, psn, connection, solicited, operation, length, payload };
+            let sent = to_bytes(Packet::Request(request));
             prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Request(request)));
             prop_assert!(Packet::from_bytes(&sent[..sent.len() - 1]).is_err());
         }
 
         #[test]
         fn an_answer_comes_back(
-            code in 0..5usize, value: u64, to: u32, from: u32, serial: u32, payload: Vec<u8>,
+            code in 0..5usize, value: u64, to: u32, from: u32, connection: u32, psn: u32,
+            payload: Vec<u8>,
         ) {
             let syndrome = match code {
                 0 => Syndrome::Ack { original: value },
@@ -307,8 +326,8 @@ mod tests {
                 _ => Syndrome::Nak(NAK_STATUSES[code - 2]),
             };
             let (to, from) = (QueuePairNumber(to), QueuePairNumber(from));
-            let response = Response { to, from, serial, syndrome, payload: &payload };
-            let sent = Packet::Response(response).to_bytes();
+            let response = Response { to, from, connection, psn, syndrome, payload: &payload };
+            let sent = to_bytes(Packet::Response(response));
             prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Response(response)));
         }
 

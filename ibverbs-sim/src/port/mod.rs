@@ -1,0 +1,446 @@
+//! Ports: a device's end of its rail.
+//!
+//! A device made with [`Device::with_rail`](crate::Device::with_rail) is one of several that a
+//! [`Rail`] joins, one in each process. Queue pairs of one process work as without a rail; a queue
+//! pair that is connected to another process sends its requests there as packets:
+//!
+//! ```text
+//! requester                                 responder
+//!     request(key, address, payload) ──►    checks the claims, carries it out
+//!     further requests ──►                  ... in order
+//!     ◄── response: ACK of all so far       after a batch of requests
+//!     ◄── response: data, or NAK
+//!     ◄── response: RNR NAK                 no receive is posted; later requests are dropped
+//!     ◄── receiver ready                    one is posted now: the requests are sent again
+//! ```
+//!
+//! - `packet`: the packets, and their conversion to bytes and back.
+//! - `outgoing`: packets that wait for the rail; they are queued under gates and sent under none.
+//! - `incoming`: packets from the messages of the rail.
+//! - The requesting end is `queue_pair::remote`; the responding end is the same responder that
+//!   serves peers of this process, so the rules are the same.
+//!
+//! Any thread sends. One thread at a time polls the rail (`polled`), and delivers each packet under
+//! a gate, like the requests that run under the gates of queue pairs: [`Port::wait_for_holder`] is
+//! part of the wait for all holders, after which memory can be deregistered. The fields of a
+//! responder with a remote peer belong to the holder of this gate. The rail is called outside of
+//! the gate.
+//!
+//! The bytes that are queued for a process are bounded by 64 MiB and the bytes that the queue pairs
+//! connected to it may have under way; datagrams that have not been taken are bounded by 256 MiB.
+//! Beyond that nothing more is sent or received, and [`Device::progress`](crate::Device::progress)
+//! returns an error.
+//!
+//! Everything that arrives is a claim. A malformed packet is an error of
+//! [`Device::progress`](crate::Device::progress) and has no other effect; a process whose messages
+//! cannot be cut into packets is lost. A packet to a queue pair that is not connected to the sender
+//! gets no response.
+
+mod incoming;
+mod outgoing;
+mod packet;
+
+use std::{cell::RefCell, collections::VecDeque, sync::Arc};
+
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, TryLock};
+
+pub(crate) use self::packet::{MAX_HEAD, Packet, Request, Response, Syndrome};
+use self::{incoming::Incoming, outgoing::Outgoing, packet::Malformed};
+use crate::{
+    Error, LossReason, QueuePairNumber, Rail, RailEvent, Result,
+    attributes::within,
+    callback,
+    deferred::Deferred,
+    device::DeviceCore,
+    gate::Gate,
+    link::{AttemptError, Message},
+    queue_pair::{LocalBuffer, QueuePairCore},
+};
+
+/// Bytes of the length before a packet.
+const LENGTH_BYTES: usize = size_of::<u32>();
+/// Most bytes that may be queued for a process, beside the outstanding ones of queue pairs.
+const UNSENT_LIMIT: u64 = 64 << 20;
+/// Most bytes of datagrams that have not been taken, with `DATAGRAM_OVERHEAD` for each.
+const DATAGRAMS_LIMIT: u64 = 256 << 20;
+const DATAGRAM_OVERHEAD: u64 = 64;
+/// Memory for the data of a READ that is kept after its response.
+const KEPT_BYTES: usize = 1 << 20;
+
+pub(crate) struct Port {
+    rail: Arc<dyn Rail>,
+    gate: Gate<()>,
+    outgoing: Outgoing,
+    /// State of the thread that polls the rail.
+    polled: TryLock<Polled>,
+    /// Processes that are known to be lost, set once all their packets have been delivered.
+    lost: Box<[AtomicBool]>,
+    /// Packets ever received from each process.
+    received: Box<[AtomicU64]>,
+    datagrams: Mutex<Datagrams>,
+    /// The first error of a packet that was not sent, for the next thread that makes progress.
+    refused: Mutex<Option<Error>>,
+}
+
+#[derive(Default)]
+struct Datagrams {
+    queue: VecDeque<(u32, Vec<u8>)>,
+    bytes: u64,
+}
+
+impl Datagrams {
+    fn push(&mut self, from: u32, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64 + DATAGRAM_OVERHEAD;
+        self.queue.push_back((from, bytes.to_vec()));
+    }
+
+    fn pop(&mut self) -> Option<(u32, Vec<u8>)> {
+        let (from, bytes) = self.queue.pop_front()?;
+        self.bytes -= bytes.len() as u64 + DATAGRAM_OVERHEAD;
+        Some((from, bytes))
+    }
+}
+
+/// State of the thread that polls.
+struct Polled {
+    incoming: Box<[Incoming]>,
+    /// Queue pairs whose peers wait for the acknowledgement of requests, each once.
+    acknowledged: Vec<Arc<QueuePairCore>>,
+    /// Data of the READ that is carried out.
+    returned: RefCell<Vec<u8>>,
+    deferred: Deferred,
+    error: Option<Error>,
+}
+
+impl Port {
+    pub(crate) fn new(rail: Arc<dyn Rail>) -> Self {
+        let processes = rail.processes();
+        let polled = Polled {
+            incoming: (0..processes).map(|_| Incoming::default()).collect(),
+            acknowledged: Vec::new(),
+            returned: RefCell::default(),
+            deferred: Deferred::default(),
+            error: None,
+        };
+        Self {
+            gate: Gate::new(()),
+            outgoing: Outgoing::new(&*rail),
+            polled: TryLock::new(polled),
+            lost: (0..processes).map(|_| AtomicBool::new(false)).collect(),
+            received: (0..processes).map(|_| AtomicU64::new(0)).collect(),
+            datagrams: Mutex::default(),
+            refused: Mutex::default(),
+            rail,
+        }
+    }
+
+    /// Returns the number of this process.
+    pub(crate) fn process(&self) -> u32 {
+        self.rail.process()
+    }
+
+    pub(crate) fn processes(&self) -> u32 {
+        self.rail.processes()
+    }
+
+    /// Returns `true` if a process is known to be lost and all its packets have been delivered.
+    pub(crate) fn is_lost(&self, process: u32) -> bool {
+        self.lost.get(process as usize).is_some_and(|lost| lost.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.outgoing.is_empty() || self.rail.has_unsent()
+    }
+
+    /// Returns the number of packets ever sent to a process, and received from it.
+    pub(crate) fn traffic(&self, process: u32) -> (u64, u64) {
+        let received = self.received.get(process as usize);
+        let received = received.map_or(0, |count| count.load(Ordering::SeqCst));
+        (self.outgoing.packets(process), received)
+    }
+
+    /// Queues a packet with the data of `more` behind its payload. The caller flushes it once it
+    /// holds no gate.
+    pub(crate) fn queue(&self, process: u32, packet: &Packet<'_>, more: Option<LocalBuffer<'_>>) {
+        self.outgoing.push(process, packet, more);
+    }
+
+    /// Sends queued packets. The caller holds no gate and no lock.
+    pub(crate) fn flush(&self) {
+        self.outgoing.flush(&*self.rail);
+    }
+
+    /// Sends a datagram, unless too many bytes are queued for the process. The caller holds no gate
+    /// and no lock.
+    ///
+    /// **Errors**: too many bytes are queued. [`Port::progress`] returns the same error.
+    pub(crate) fn send_datagram(
+        &self,
+        device: &DeviceCore,
+        process: u32,
+        bytes: &[u8],
+    ) -> Result<()> {
+        if process == self.process() {
+            self.datagrams.lock().push(process, bytes);
+            return Ok(());
+        }
+        self.check_unsent(device, process, bytes.len() as u64)?;
+        self.queue(process, &Packet::Datagram(bytes), None);
+        self.flush();
+        Ok(())
+    }
+
+    /// Returns an error if too many bytes would be queued for the process, with `more` new ones.
+    fn check_unsent(&self, device: &DeviceCore, process: u32, more: u64) -> Result<()> {
+        let bytes = self.outgoing.bytes(process) + more;
+        if bytes <= UNSENT_LIMIT {
+            return Ok(());
+        }
+        let limit = UNSENT_LIMIT + device.max_outstanding_to(process);
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(Error::Unsent { process, bytes, limit }).inspect_err(|error| self.refuse(error))
+    }
+
+    /// Stores an error for the next thread that makes progress, unless there is one already.
+    #[cold]
+    fn refuse(&self, error: &Error) {
+        self.refused.lock().get_or_insert_with(|| error.clone());
+    }
+
+    pub(crate) fn receive_datagram(&self) -> Option<(u32, Vec<u8>)> {
+        self.datagrams.lock().pop()
+    }
+
+    pub(crate) fn wait_for_holder(&self) {
+        self.gate.wait_for_holder();
+    }
+
+    /// Delivers packets that have arrived, and returns the number of events of the rail; 0 while
+    /// another thread does.
+    ///
+    /// **Errors**: a malformed packet, and the others are delivered; too many bytes are queued for
+    /// a process; too many datagrams have not been taken.
+    pub(crate) fn progress(&self, device: &DeviceCore) -> Result<usize> {
+        if let Some(refused) = self.refused.lock().take() {
+            return Err(refused);
+        }
+        within("datagrams not received", self.datagrams.lock().bytes, DATAGRAMS_LIMIT)?;
+        let Some(mut guard) = self.polled.try_lock() else { return Ok(0) };
+        let polled = &mut *guard;
+        let mut events = 0;
+        let mut sink = |event: RailEvent<'_>| {
+            events += 1;
+            self.handle(device, event, polled);
+        };
+        let outcome = callback::call("the poll of a rail", || self.rail.poll(&mut sink));
+        for process in (0..self.processes()).filter(|process| self.outgoing.has_panicked(*process))
+        {
+            polled.error.get_or_insert(Error::WirePanicked { call: "send" });
+            self.lose(device, process, &mut polled.deferred);
+        }
+        self.acknowledge(polled);
+        let (deferred, error) = (std::mem::take(&mut polled.deferred), polled.error.take());
+        drop(guard);
+        deferred.run();
+        self.flush();
+        match (error, outcome) {
+            (Some(error), _) => Err(error),
+            (None, None) => Err(Error::WirePanicked { call: "poll" }),
+            (None, Some(_)) => Ok(events),
+        }
+    }
+
+    fn handle(&self, device: &DeviceCore, event: RailEvent<'_>, polled: &mut Polled) {
+        match event {
+            RailEvent::Message { from, bytes } => self.receive(device, from, bytes, polled),
+            RailEvent::Lost { process, reason } => {
+                match reason {
+                    LossReason::Malformed(_) => {
+                        polled.error.get_or_insert(Error::MalformedPacket { process });
+                    }
+                    LossReason::WirePanicked => {
+                        polled.error.get_or_insert(Error::WirePanicked { call: "send" });
+                    }
+                    LossReason::Ended => {}
+                }
+                self.lose(device, process, &mut polled.deferred);
+            }
+            // No queue pair writes or reads by the rail.
+            RailEvent::Completed { .. } | RailEvent::Notice { .. } => {}
+        }
+    }
+
+    /// Gives a process up, from which nothing is delivered any more.
+    fn lose(&self, device: &DeviceCore, process: u32, deferred: &mut Deferred) {
+        let Some(lost) = self.lost.get(process as usize) else { return };
+        if lost.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.outgoing.lose(process);
+        for queue_pair in device.all() {
+            if queue_pair.remote_peer.process() == Some(process) {
+                queue_pair.resume(deferred);
+            }
+        }
+    }
+
+    fn receive(&self, device: &DeviceCore, from: u32, bytes: &[u8], polled: &mut Polled) {
+        let Polled { incoming, acknowledged, returned, deferred, error } = polled;
+        let Some(incoming) = incoming.get_mut(from as usize).filter(|_| !self.is_lost(from)) else {
+            return;
+        };
+        let malformed = Error::MalformedPacket { process: from };
+        let sink = |bytes: &[u8]| {
+            self.received[from as usize].fetch_add(1, Ordering::SeqCst);
+            match Packet::from_bytes(bytes) {
+                Ok(packet) => {
+                    let mut delivery = Delivery {
+                        port: self,
+                        from,
+                        acknowledged: &mut *acknowledged,
+                        returned: &*returned,
+                        deferred: &mut *deferred,
+                    };
+                    delivery.deliver(device, packet);
+                }
+                Err(Malformed) => {
+                    error.get_or_insert_with(|| malformed.clone());
+                }
+            }
+        };
+        if incoming.receive(bytes, sink).is_err() {
+            polled.error.get_or_insert(malformed);
+            self.lose(device, from, &mut polled.deferred);
+        }
+    }
+
+    /// Acknowledges the requests that were carried out since the last poll.
+    fn acknowledge(&self, polled: &mut Polled) {
+        for queue_pair in polled.acknowledged.drain(..) {
+            if let Some((process, response)) = queue_pair.acknowledgement() {
+                self.queue(process, &Packet::Response(response), None);
+            }
+        }
+    }
+}
+
+/// Delivery of packets from a process, during a poll.
+struct Delivery<'a> {
+    port: &'a Port,
+    from: u32,
+    acknowledged: &'a mut Vec<Arc<QueuePairCore>>,
+    returned: &'a RefCell<Vec<u8>>,
+    deferred: &'a mut Deferred,
+}
+
+impl Delivery<'_> {
+    fn deliver(&mut self, device: &DeviceCore, packet: Packet<'_>) {
+        let from = self.from;
+        let connected = |to: QueuePairNumber, peer: QueuePairNumber| {
+            device.find(to).filter(|queue_pair| queue_pair.is_connected_to(from, peer))
+        };
+        match packet {
+            Packet::Datagram(bytes) => self.port.datagrams.lock().push(from, bytes),
+            Packet::Request(request) => {
+                if let Some(queue_pair) = connected(request.to, request.from) {
+                    self.respond(queue_pair, &request);
+                }
+            }
+            Packet::Response(response) => {
+                if let Some(queue_pair) = connected(response.to, response.from) {
+                    queue_pair.take_response(&response, self.deferred);
+                }
+            }
+            Packet::ReceiverReady { to, from: peer } => {
+                if let Some(queue_pair) = connected(to, peer) {
+                    queue_pair.receiver_ready(self.deferred);
+                }
+            }
+        }
+    }
+
+    /// Passes a request to its queue pair, and queues the response or notes it for later.
+    fn respond(&mut self, queue_pair: Arc<QueuePairCore>, request: &Request<'_>) {
+        let device = &queue_pair.context.device;
+        // A peer that requests more data than it receives gets no response.
+        let returned = if request.operation.returns_data() { request.length } else { 0 };
+        let expected = returned + MAX_HEAD as u64;
+        if request.length > u64::from(device.attributes.max_message_size)
+            || self.port.check_unsent(device, self.from, expected).is_err()
+        {
+            return;
+        }
+        let Some(outcome) = self.carry_out(&queue_pair, request) else { return };
+        let Outcome::Response(syndrome) = outcome else {
+            let is_duplicate = matches!(outcome, Outcome::Duplicate);
+            if queue_pair.remote_peer.acknowledge_later(request.connection, is_duplicate) {
+                self.acknowledged.push(queue_pair);
+            }
+            return;
+        };
+        queue_pair.note_response();
+        let &Request { to, from, connection, psn, .. } = request;
+        let payload = self.returned.borrow();
+        let response =
+            Response { to: from, from: to, connection, psn, syndrome, payload: &payload };
+        self.port.queue(self.from, &Packet::Response(response), None);
+        if matches!(syndrome, Syndrome::RnrNak { .. }) {
+            queue_pair.notify_when_ready(self.deferred);
+        }
+    }
+
+    /// Carries a request out under the gate. Returns its outcome, with data in `returned`.
+    fn carry_out(&mut self, queue_pair: &QueuePairCore, request: &Request<'_>) -> Option<Outcome> {
+        {
+            let mut returned = self.returned.borrow_mut();
+            returned.clear();
+            returned.shrink_to(KEPT_BYTES);
+        }
+        // No other thread enters this gate, so this does not wait.
+        let mut guard = self.port.gate.enter_blocking();
+        if !queue_pair.is_connected_to(self.from, request.from) {
+            return None;
+        }
+        if queue_pair.is_duplicate(request.psn) {
+            return Some(Outcome::Duplicate);
+        }
+        let (_, held) = guard.parts();
+        let returns_data = request.operation.returns_data();
+        let local = if returns_data {
+            LocalBuffer::Brought { length: request.length, into: self.returned }
+        } else {
+            LocalBuffer::Inline(request.payload)
+        };
+        let message = Message {
+            source: request.from,
+            psn: request.psn,
+            operation: &request.operation,
+            solicited: request.solicited,
+            local: &local,
+        };
+        match queue_pair.respond(&message, held, self.deferred) {
+            Ok(original) if returns_data => Some(Outcome::Response(Syndrome::Ack { original })),
+            Ok(_) => Some(Outcome::Done),
+            Err(AttemptError::Refused(status)) => Some(Outcome::Response(Syndrome::Nak(status))),
+            Err(AttemptError::ReceiverNotReady { wait_ns }) => {
+                Some(Outcome::Response(Syndrome::RnrNak { wait_ns }))
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// Outcome of a request of a peer.
+enum Outcome {
+    /// The request was carried out, and is acknowledged with those after it.
+    Done,
+    /// The request was carried out before, and any data sent.
+    Duplicate,
+    /// The request has a response of its own.
+    Response(Syndrome),
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests;

@@ -1,0 +1,217 @@
+//! Outgoing packets: queued under gates, and given to the rail under none.
+//!
+//! The packets for a process form a stream of bytes, each with its length before it. The stream is
+//! cut into messages of the rail: short packets share a message, and a long one has several. Memory
+//! of messages that were sent is used again.
+//!
+//! One thread at a time gives the messages for a process to the rail, in order. Who queues a packet
+//! meanwhile leaves it to that thread, which checks again before it ends.
+
+use std::collections::VecDeque;
+
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering};
+
+use super::{LENGTH_BYTES, Packet};
+use crate::{Rail, RailError, callback, checked::Checked, queue_pair::LocalBuffer};
+
+/// Most bytes of a message.
+const MESSAGE_BYTES: usize = 64 << 10;
+/// Most messages for a process that are kept to be used again.
+const KEPT: usize = 64;
+
+/// Packets for each process that the rail has not taken.
+pub(super) struct Outgoing {
+    streams: Box<[Stream]>,
+    message_bytes: usize,
+}
+
+struct Stream {
+    queue: Mutex<Queue>,
+    /// Set while there may be packets for a thread to send.
+    has_queued: AtomicBool,
+    /// Packets ever queued.
+    packets: AtomicU64,
+    /// Set once the rail has panicked with a message, which may be missing.
+    has_panicked: AtomicBool,
+}
+
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<Vec<u8>>,
+    /// Memory for further messages.
+    free: Vec<Vec<u8>>,
+    /// Bytes of the queued messages, and of the one that is being sent.
+    bytes: u64,
+    /// Set while a thread gives messages to the rail.
+    is_flushed: bool,
+    is_lost: bool,
+}
+
+impl Outgoing {
+    pub(super) fn new(rail: &dyn Rail) -> Self {
+        let stream = |_| Stream {
+            queue: Mutex::default(),
+            has_queued: AtomicBool::new(false),
+            packets: AtomicU64::new(0),
+            has_panicked: AtomicBool::new(false),
+        };
+        let streams = (0..rail.processes()).map(stream).collect();
+        Self { streams, message_bytes: rail.limits().eager_bytes.min(MESSAGE_BYTES) }
+    }
+
+    /// Queues a packet, whose payload is followed by the data of `more`. Calls nobody.
+    pub(super) fn push(&self, to: u32, packet: &Packet<'_>, more: Option<LocalBuffer<'_>>) {
+        let stream = &self.streams[to as usize];
+        let (head, payload) = (packet.head(), packet.payload());
+        let data = more.map_or(0, |more| more.len() as usize);
+        let length = head.as_bytes().len() + payload.len() + data;
+        stream.packets.fetch_add(1, Ordering::SeqCst);
+        let mut queue = stream.queue.lock();
+        if queue.is_lost {
+            return;
+        }
+        let mut writer = Writer { queue: &mut queue, message_bytes: self.message_bytes };
+        // A short packet lies in one message as a whole.
+        writer.room((LENGTH_BYTES + length).min(self.message_bytes));
+        writer.write(&(length as u32).to_le_bytes());
+        writer.write(head.as_bytes());
+        writer.write(payload);
+        if let Some(more) = more {
+            more.for_each_piece(|piece| writer.write_memory(piece));
+        }
+        queue.bytes += (LENGTH_BYTES + length) as u64;
+        stream.has_queued.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns the bytes that are queued for a process.
+    pub(super) fn bytes(&self, to: u32) -> u64 {
+        self.streams[to as usize].queue.lock().bytes
+    }
+
+    /// Returns the number of packets that were ever queued for a process.
+    pub(super) fn packets(&self, to: u32) -> u64 {
+        self.streams.get(to as usize).map_or(0, |stream| stream.packets.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.iter().all(|stream| stream.queue.lock().bytes == 0)
+    }
+
+    /// Drops what is queued for a process that is lost, and all later packets.
+    pub(super) fn lose(&self, process: u32) {
+        let mut queue = self.streams[process as usize].queue.lock();
+        queue.is_lost = true;
+        queue.bytes = 0;
+        let dropped = std::mem::take(&mut queue.messages);
+        drop(queue);
+        drop(dropped);
+    }
+
+    /// Gives queued packets to the rail. The caller holds no gate and no lock.
+    pub(super) fn flush(&self, rail: &dyn Rail) {
+        for (to, stream) in self.streams.iter().enumerate() {
+            if stream.has_queued.load(Ordering::SeqCst) {
+                stream.flush(to as u32, rail);
+            }
+        }
+    }
+
+    /// Returns `true` if the rail has panicked with a message for a process, once.
+    pub(super) fn has_panicked(&self, process: u32) -> bool {
+        let has_panicked = &self.streams[process as usize].has_panicked;
+        has_panicked.load(Ordering::Acquire) && has_panicked.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl Stream {
+    /// Gives queued messages to the rail until it has no room, unless another thread does so.
+    fn flush(&self, to: u32, rail: &dyn Rail) {
+        let mut sent: Option<Vec<u8>> = None;
+        loop {
+            let mut queue = self.queue.lock();
+            match sent.take() {
+                Some(message) => queue.keep(message),
+                None if queue.is_flushed => return,
+                None => {}
+            }
+            let Some(message) = queue.messages.pop_front() else {
+                queue.is_flushed = false;
+                self.has_queued.store(false, Ordering::SeqCst);
+                return;
+            };
+            queue.is_flushed = true;
+            drop(queue);
+            match callback::call("the send of a rail", || rail.send(to, &message)) {
+                Some(Err(RailError::NoRoom { .. })) => {
+                    let mut queue = self.queue.lock();
+                    queue.messages.push_front(message);
+                    queue.is_flushed = false;
+                    return;
+                }
+                // The loss of a process is an event of the rail.
+                Some(_) => sent = Some(message),
+                None => {
+                    let mut queue = self.queue.lock();
+                    queue.keep(message);
+                    queue.is_flushed = false;
+                    self.has_panicked.store(true, Ordering::Release);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Keeps the memory of a message that was sent.
+    fn keep(&mut self, mut message: Vec<u8>) {
+        self.bytes = self.bytes.saturating_sub(message.len() as u64);
+        if self.free.len() < KEPT {
+            message.clear();
+            self.free.push(message);
+        }
+    }
+}
+
+/// Writer of one packet.
+struct Writer<'a> {
+    queue: &'a mut Queue,
+    message_bytes: usize,
+}
+
+impl Writer<'_> {
+    /// Returns the last message, which has room for `bytes` more.
+    fn room(&mut self, bytes: usize) -> &mut Vec<u8> {
+        let limit = self.message_bytes;
+        let Queue { messages, free, .. } = &mut *self.queue;
+        if messages.back().is_none_or(|last| limit - last.len() < bytes) {
+            messages.push_back(free.pop().unwrap_or_else(|| Vec::with_capacity(limit)));
+        }
+        // Just made, if there was none.
+        let last = messages.len() - 1;
+        &mut messages[last]
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let limit = self.message_bytes;
+            let message = self.room(1);
+            let (now, later) = bytes.split_at(bytes.len().min(limit - message.len()));
+            message.extend_from_slice(now);
+            bytes = later;
+        }
+    }
+
+    fn write_memory(&mut self, mut piece: Checked<'_>) {
+        while piece.len() > 0 {
+            let limit = self.message_bytes;
+            // A word is read in one access.
+            let message = self.room(if piece.len() == WORD { WORD } else { 1 });
+            let (now, later) = piece.split_at(limit - message.len());
+            now.append_to(message);
+            piece = later;
+        }
+    }
+}
+
+const WORD: usize = size_of::<u64>();

@@ -1,0 +1,186 @@
+//! Outstanding requests of a queue pair whose peer is in another process: those that were sent and
+//! have not ended, the oldest first.
+//!
+//! Lists and inline bytes of the requests lie in queues of their own, in the same order, so that no
+//! request allocates memory. They are needed until the end of a request: data that returns is
+//! written to the list, and a request that the peer has not carried out is sent again.
+
+use std::collections::VecDeque;
+
+use crate::{
+    Operation, Payload, ScatterGather, SendFlags, SendWorkRequest, attributes::MAX_SGE,
+    queue_pair::retry::Retry,
+};
+
+/// Most requests of a queue pair that are under way.
+pub(super) const MAX_REQUESTS: usize = 64;
+/// Bytes of the requests under way beyond which no further one is sent.
+const MAX_BYTES: u64 = 4 << 20;
+
+pub(super) struct Outstanding {
+    requests: VecDeque<SentRequest>,
+    lists: VecDeque<ScatterGather>,
+    inline: VecDeque<u8>,
+    /// Bytes of all requests, those that return included.
+    bytes: u64,
+    /// Number of requests that return data.
+    returning: usize,
+    /// Index of the first request that has to be sent again; the length if none has to.
+    next: usize,
+    /// Most requests that may be sent before the peer has carried one out.
+    limit: usize,
+    /// Wait for the response to the oldest request.
+    pub(super) response: Retry,
+    /// Deadline for which a timer is armed.
+    pub(super) armed_ns: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct SentRequest {
+    wr_id: u64,
+    operation: Operation,
+    flags: SendFlags,
+    length: u64,
+    pieces: u8,
+    inline: u32,
+}
+
+impl Default for Outstanding {
+    fn default() -> Self {
+        Self {
+            requests: VecDeque::new(),
+            lists: VecDeque::new(),
+            inline: VecDeque::new(),
+            bytes: 0,
+            returning: 0,
+            next: 0,
+            limit: MAX_REQUESTS,
+            response: Retry::default(),
+            armed_ns: None,
+        }
+    }
+}
+
+/// Memory for the list of a request.
+pub(super) type ListBuffer = [ScatterGather; MAX_SGE];
+
+impl Outstanding {
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Returns `true` if a further request of `length` bytes may be sent.
+    pub(super) fn has_room(
+        &self,
+        request: &SendWorkRequest<'_>,
+        length: u64,
+        max_returning: u8,
+    ) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let is_fenced = request.flags.contains(SendFlags::FENCE) && self.returning > 0;
+        let is_limited =
+            request.operation.returns_data() && self.returning >= usize::from(max_returning);
+        self.next == self.len()
+            && self.len() < self.limit
+            && self.bytes + length <= MAX_BYTES
+            && !is_fenced
+            && !is_limited
+    }
+
+    /// Adds a request that was sent.
+    pub(super) fn push(&mut self, request: &SendWorkRequest<'_>, length: u64) {
+        let (mut pieces, mut inline) = (0, 0);
+        match request.payload {
+            Payload::Gather(list) => {
+                pieces = list.len() as u8;
+                self.lists.extend(list);
+            }
+            Payload::Inline(bytes) => {
+                inline = bytes.len() as u32;
+                self.inline.extend(bytes);
+            }
+        }
+        let &SendWorkRequest { wr_id, operation, flags, .. } = request;
+        self.bytes += length;
+        self.returning += usize::from(operation.returns_data());
+        let sent = SentRequest { wr_id, operation, flags, length, pieces, inline };
+        self.requests.push_back(sent);
+        self.next = self.len();
+    }
+
+    /// Returns the oldest request, with its list in `list`, and its length. Inline bytes are left
+    /// out.
+    pub(super) fn oldest<'a>(
+        &self,
+        list: &'a mut ListBuffer,
+    ) -> Option<(SendWorkRequest<'a>, u64)> {
+        let &SentRequest { wr_id, operation, flags, length, pieces, .. } = self.requests.front()?;
+        let pieces = usize::from(pieces);
+        list.iter_mut().zip(&self.lists).for_each(|(kept, piece)| *kept = *piece);
+        let payload = Payload::Gather(&list[..pieces]);
+        Some((SendWorkRequest { wr_id, operation, payload, flags }, length))
+    }
+
+    /// Removes the oldest request.
+    pub(super) fn pop(&mut self) {
+        let Some(sent) = self.requests.pop_front() else { return };
+        self.lists.drain(..usize::from(sent.pieces));
+        self.inline.drain(..sent.inline as usize);
+        self.bytes -= sent.length;
+        self.returning -= usize::from(sent.operation.returns_data());
+        self.next = self.next.saturating_sub(1);
+    }
+
+    /// Notes that the peer carries requests out.
+    pub(super) fn open(&mut self) {
+        self.limit = MAX_REQUESTS;
+    }
+
+    /// Notes that the peer has not carried the oldest request out: after `limit` requests no further
+    /// one is sent before it has.
+    pub(super) fn rewind(&mut self, limit: usize) {
+        (self.next, self.limit) = (0, limit);
+    }
+
+    /// Returns `true` if nothing may be sent before the peer has a receive.
+    pub(super) fn awaits_receive(&self) -> bool {
+        self.limit == 0
+    }
+
+    /// Returns the request that has to be sent again now, with its number from the oldest one, its
+    /// list in `list`, and its length.
+    pub(super) fn next_to_send<'a>(
+        &'a mut self,
+        list: &'a mut ListBuffer,
+    ) -> Option<(usize, SendWorkRequest<'a>, u64)> {
+        let nth = self.next;
+        let sent = *self.requests.get(nth).filter(|_| nth < self.limit)?;
+        let before = self.requests.iter().take(nth);
+        let (first_piece, first_byte) = before.fold((0, 0), |(pieces, inline), sent| {
+            (pieces + usize::from(sent.pieces), inline + sent.inline as usize)
+        });
+        let SentRequest { wr_id, operation, flags, length, pieces, inline } = sent;
+        let payload = if inline > 0 {
+            let bytes = &self.inline.make_contiguous()[first_byte..];
+            Payload::Inline(&bytes[..inline as usize])
+        } else {
+            let pieces = usize::from(pieces);
+            let kept = self.lists.range(first_piece..first_piece + pieces);
+            list.iter_mut().zip(kept).for_each(|(place, piece)| *place = *piece);
+            Payload::Gather(&list[..pieces])
+        };
+        Some((nth, SendWorkRequest { wr_id, operation, payload, flags }, length))
+    }
+
+    /// Notes that the request of [`next_to_send`](Self::next_to_send) was sent.
+    pub(super) fn sent_again(&mut self) {
+        self.next += 1;
+    }
+}

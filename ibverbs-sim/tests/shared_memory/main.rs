@@ -1,0 +1,25 @@
+//! Tests of the rules of verbs between processes that share memory: those of processes that a wire
+//! joins, run again.
+
+#[path = "../wire/atomics.rs"]
+mod atomics;
+#[path = "../verbs/common/mod.rs"]
+mod common;
+#[path = "../wire/connected_pair.rs"]
+mod connected_pair;
+#[path = "../wire/counting_allocator.rs"]
+mod counting_allocator;
+#[path = "../wire/datagrams.rs"]
+mod datagrams;
+mod devices;
+mod no_allocation;
+#[path = "../wire/opcodes.rs"]
+mod opcodes;
+#[path = "../wire/outstanding.rs"]
+mod outstanding;
+#[path = "../wire/protection.rs"]
+mod protection;
+#[path = "../wire/receiver_not_ready.rs"]
+mod receiver_not_ready;
+#[path = "../wire/same_as_in_process.rs"]
+mod same_as_in_process;
