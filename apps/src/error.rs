@@ -257,6 +257,10 @@ pub enum Error {
     #[error("cannot write the trace: {0}")]
     WriteTrace(talpf_traces::Error),
 
+    /// A trace cannot be made of others.
+    #[error("no trace is made: {0}")]
+    MakeTrace(talpf_traces::Error),
+
     /// A trace cannot be read.
     #[error("cannot read the trace {0}")]
     ReadTrace(talpf_traces::Error),

@@ -39,6 +39,46 @@ pub enum Error {
         /// Length of the trace.
         end_ns: u64,
     },
+    /// An output has the place of an input.
+    #[error("{} is an input, and would be replaced", path.display())]
+    SameFile {
+        /// Path of the output.
+        path: PathBuf,
+    },
+    /// The name of a new trace has another end than `.prv`.
+    #[error("{}: the name of a trace ends in .prv", path.display())]
+    NotPrv {
+        /// Path of the output.
+        path: PathBuf,
+    },
+    /// Traces to be merged are not of one run: their headers declare other objects.
+    #[error("{} has the objects `{found}`, {} `{expected}`", path.display(), first.display())]
+    OtherObjects {
+        /// Path of the first trace.
+        first: PathBuf,
+        /// Objects of the first trace.
+        expected: String,
+        /// Path of the other trace.
+        path: PathBuf,
+        /// Objects of the other trace.
+        found: String,
+    },
+    /// Two traces to be merged both show a row at one time.
+    #[error(
+        "{} shows row {row} until {until_ns} ns, and {} from {from_ns} ns", first.display(), second.display()
+    )]
+    RowInTwo {
+        /// Path of the trace that shows the row first.
+        first: PathBuf,
+        /// End of the row there, on the clock of the new trace.
+        until_ns: u64,
+        /// Path of the other trace.
+        second: PathBuf,
+        /// Begin of the row there, on the same clock.
+        from_ns: u64,
+        /// Application, task and thread.
+        row: String,
+    },
     /// The stem of a trace is not a plain file name.
     #[error("`{stem}` is not a plain file name")]
     Stem {

@@ -71,7 +71,7 @@ enum Command {
     Histogram(app::Options<Histogram, histogram::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
-    /// Check, summarize and draw traces of runs
+    /// Check, summarize, draw, cut and join traces of runs
     Trace(trace::Options),
     /// Properties and measured costs of this machine
     Info(info::Options),

@@ -1,7 +1,9 @@
 //! `talpf trace`.
 
+mod edit;
 mod picture;
 mod summary;
+mod time;
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,10 @@ enum Command {
     Summary(summary::Options),
     /// Draw states or events over time as SVG or PNG
     Render(picture::Options),
+    /// Write a part of a trace as a trace
+    Cut(edit::CutOptions),
+    /// Join pieces of one run, of other times or other rows, in one trace
+    Merge(edit::MergeOptions),
 }
 
 pub(super) fn run(options: Options) -> Result<(), Error> {
@@ -38,7 +44,13 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
             let path = picture::draw(options)?;
             super::print(&format!("picture {}\n", path.display()))
         }
+        Command::Cut(options) => print_path(&edit::cut(&options)?),
+        Command::Merge(options) => print_path(&edit::merge(&options)?),
     }
+}
+
+fn print_path(trace: &Path) -> Result<(), Error> {
+    super::print(&format!("trace {}\n", trace.display()))
 }
 
 /// Prints one line per finding, and a summary.

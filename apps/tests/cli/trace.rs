@@ -172,3 +172,41 @@ fn pictures_of_a_run() {
         assert!(!path.exists(), "{output}");
     }
 }
+
+#[test]
+fn parts_of_a_run_are_joined_again() {
+    let folder = tempdir().unwrap();
+    run("talpf-cached", folder.path());
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let prv = path("jacobi.prv");
+    let (first, second, whole) = (path("new/1.prv"), path("new/2.prv"), path("whole.prv"));
+    let summary = stdout_of(&talpf_with(&["trace", "summary", &prv, "--json"]));
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let half = summary["duration_ns"].as_u64().unwrap() / 2;
+    let edge = format!("{half}ns");
+    stdout_of(&talpf_with(&["trace", "cut", &prv, "--to", &edge, "-o", &first]));
+    let text = stdout_of(&talpf_with(&["trace", "cut", &prv, "--from", &edge, "-o", &second]));
+    assert_eq!(text, format!("trace {second}\n"));
+    stdout_of(&talpf_with(&["trace", "merge", &first, &second, "-o", &whole]));
+    for file in [&first, &second, &whole] {
+        let summary = stdout_of(&check(Path::new(file)));
+        assert!(summary.starts_with("0 errors, 0 warnings; "), "{summary}");
+    }
+    let states = |file: &str| {
+        let text = stdout_of(&talpf_with(&["trace", "summary", file, "--json"]));
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        (json["efficiency"].clone(), json["tasks"].clone(), json["ranks"][1]["states_ns"].clone())
+    };
+    assert_eq!(states(&whole), states(&prv));
+
+    for (arguments, named) in [
+        (vec!["cut", &prv, "-o", &prv], "is an input, and would be replaced"),
+        (vec!["cut", &prv, "-o", &path("x.csv")], "the name of a trace ends in .prv"),
+        (vec!["cut", &prv, "--from", "9s", "-o", &whole], "nothing between 9000000000 ns"),
+        (vec!["merge", &first, &first, "-o", &path("x.prv")], &format!("until {half} ns, and ")),
+        (vec!["merge", "-o", &whole], "<FILE.prv>"),
+    ] {
+        let error = error_of(&talpf_with(&[&["trace"], arguments.as_slice()].concat()));
+        assert!(error.contains(named), "{error}");
+    }
+}

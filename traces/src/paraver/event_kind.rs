@@ -73,6 +73,35 @@ impl EventKind {
         self as u32
     }
 
+    /// Returns the type with this number.
+    pub(crate) fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// Returns `true` if a value lasts until the next one; those of the others belong to their moment.
+    pub const fn is_level(self) -> bool {
+        match self {
+            Self::TaskId
+            | Self::TaskType
+            | Self::SyncMode
+            | Self::SyncLane
+            | Self::SyncRound
+            | Self::SyncExpected
+            | Self::RoundsOpen
+            | Self::OutstandingRequests => true,
+            Self::SyncEnded
+            | Self::SyncAsked
+            | Self::SyncOwnWorkDone
+            | Self::SyncArrivalsComplete
+            | Self::SyncEndedMode
+            | Self::PollCompletions
+            | Self::MessageKind
+            | Self::MessageLane
+            | Self::ReceivePosted
+            | Self::TaskStarted => false,
+        }
+    }
+
     /// Returns the label in the trace.
     pub const fn name(self) -> &'static str {
         match self {

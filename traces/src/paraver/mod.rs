@@ -7,10 +7,13 @@
 //! they share event numbers and limits, and no code, so that neither hides a mistake of the other.
 
 mod check;
+mod edit;
 mod event_kind;
+mod partial;
 mod write;
 
 pub use check::{Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_view};
+pub use edit::{cut, merge};
 pub use event_kind::EventKind;
 pub use write::{TraceFiles, TraceInfo};
 

@@ -13,10 +13,9 @@ mod png_file;
 mod svg;
 mod view;
 
-use std::ops::Range;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::paraver::Reader;
 use drawing::Drawing;
 
@@ -41,22 +40,12 @@ pub struct RenderOptions {
 
 /// Draws the trace at `prv`, which gzip may have compressed.
 ///
-/// **Errors**: those of the files; [`BadRecord`](Error::BadRecord) at the first line that Paraver
-/// would refuse or misread; [`NoTime`](Error::NoTime) if no time of the trace is to be shown.
+/// **Errors**: those of the files; [`BadRecord`](crate::Error::BadRecord) at the first line that Paraver
+/// would refuse or misread; [`NoTime`](crate::Error::NoTime) if no time of the trace is to be shown.
 pub fn render(prv: impl AsRef<Path>, options: &RenderOptions) -> Result<Picture> {
     let mut reader = Reader::open(prv)?;
-    let shown = shown(&reader, options)?;
+    let shown = reader.part(options.from_ns, options.to_ns)?;
     let mut drawing = Drawing::new(&reader, options, shown);
     let lost = reader.read(|record| drawing.record(record))?;
     Ok(drawing.finish(&reader, &lost))
-}
-
-/// Returns the times to be shown.
-fn shown(reader: &Reader, options: &RenderOptions) -> Result<Range<u64>> {
-    let (from_ns, end_ns) = (options.from_ns, reader.duration_ns());
-    let to_ns = options.to_ns.unwrap_or(end_ns).min(end_ns);
-    if from_ns >= to_ns {
-        return Err(Error::NoTime { from_ns, to_ns, end_ns });
-    }
-    Ok(from_ns..to_ns)
 }

@@ -1,12 +1,12 @@
 //! `talpf trace render`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use talpf_apps::Error;
 use talpf_traces::{Format, RenderOptions, Rows, View, render};
 
+use super::time::time;
 use crate::cli::output::Output;
 
 #[derive(Args, Debug)]
@@ -54,12 +54,6 @@ fn picture(text: &str) -> Result<(PathBuf, Format), String> {
         Some("png") => Ok((path, Format::Png)),
         _ => Err("the name of a picture ends in .svg or .png".to_owned()),
     }
-}
-
-/// Parses a time with its unit, in nanoseconds.
-fn time(text: &str) -> Result<u64, String> {
-    let time: Duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    u64::try_from(time.as_nanos()).map_err(|_| "a trace has no such time".to_owned())
 }
 
 /// Draws the picture, and returns its path.

@@ -84,7 +84,10 @@ impl Body<'_> {
                 self.visitor.comment(text.trim_ascii());
                 comment(text, number, log);
             }
-            [b'c' | b'i', ..] => self.communicator(line, number, fields, log),
+            [b'c' | b'i', ..] => {
+                self.visitor.communicator(line);
+                self.communicator(line, number, fields, log);
+            }
             [b'1', b':', ..] if fields::read(line, number, fields, log) => {
                 self.state(fields, number, log);
             }
@@ -257,7 +260,9 @@ impl Body<'_> {
             let (bytes, tag) = (fields[13] as u64, fields[14] as i64);
             self.visitor.record(Record::Communication {
                 sender,
+                sender_cpu: cpu(fields[1]),
                 receiver,
+                receiver_cpu: cpu(fields[7]),
                 logical_send_ns,
                 send_ns,
                 receive_ns,

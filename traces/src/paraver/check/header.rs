@@ -9,10 +9,14 @@ use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT};
 /// Contents of the header.
 #[derive(Debug)]
 pub(super) struct Header {
+    /// Date of the run, as any text.
+    pub(super) started: String,
     pub(super) duration: u64,
     /// Nanoseconds of a unit of all times.
     pub(super) unit_ns: u64,
     pub(super) objects: Objects,
+    /// Text of the objects and of the number of communicators.
+    pub(super) objects_text: String,
     /// Number of communicator lines announced.
     pub(super) communicators: u64,
 }
@@ -49,6 +53,7 @@ fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
     cursor.expect(b" (", "the date in parentheses")?;
     let date = cursor.rest.windows(2).position(|pair| pair == b"):");
     let date = date.ok_or_else(|| cursor.wrong("the end of the date, `):`"))?;
+    let started = String::from_utf8_lossy(&cursor.rest[..date]).into_owned();
     cursor.rest = &cursor.rest[date + 2..];
 
     let duration = cursor.number("the duration")?;
@@ -60,6 +65,7 @@ fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
         log.add(Rule::ImpreciseTime, 1, text);
     }
     cursor.expect(b":", "`:` after the duration")?;
+    let objects_text = String::from_utf8_lossy(cursor.rest).into_owned();
     let node_cpus = cursor.resources()?;
     cursor.expect(b":", "`:` after the nodes")?;
     let application_count = cursor.number("the number of applications")?;
@@ -82,7 +88,7 @@ fn parse(line: &[u8], log: &mut Log<'_>) -> Result<Header, Fault> {
     }
     let objects = Objects::new(node_cpus, applications);
     check_limits(&objects)?;
-    Ok(Header { duration, unit_ns, objects, communicators })
+    Ok(Header { started, duration, unit_ns, objects, objects_text, communicators })
 }
 
 /// Returns the name of the unit with `suffix`, and its length in nanoseconds.

@@ -42,6 +42,12 @@ impl Labels {
         value == 0 || values.is_none_or(|values| values.contains_key(&value))
     }
 
+    /// Returns the event types that label values.
+    pub(super) fn types_with_values(&self) -> impl Iterator<Item = u32> {
+        let labelled = self.types.iter().filter(|(_, kind)| kind.values.is_some());
+        labelled.filter_map(|(kind, _)| u32::try_from(*kind).ok())
+    }
+
     /// Returns the label of a state.
     pub(super) fn state(&self, state: i128) -> Option<&str> {
         self.states.get(&state).map(String::as_str)

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 pub use reader::Reader;
 pub use record::Record;
+pub(in crate::paraver) use record::Visitor;
 pub use report::{Finding, Report, TraceCounts};
 pub use rule::{Rule, Severity};
 pub use view_file::check_view;
@@ -33,7 +34,6 @@ use header::Header;
 use labels::Labels;
 use lines::Lines;
 use objects::Objects;
-use record::Visitor;
 use report::Log;
 
 /// Checks the trace at `prv`, which gzip may have compressed, and the `.pcf` and `.row` of the same
@@ -66,16 +66,10 @@ struct Unread;
 
 impl Visitor for Unread {
     fn record(&mut self, _: Record<'_>) {}
-
-    fn comment(&mut self, _: &[u8]) {}
-
-    fn line_ends(&mut self, _: &Report) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Returns the path of another file of the trace `prv`, as `x.pcf` of `x.prv` and `x.prv.gz`.
-fn beside(prv: &Path, extension: &str) -> PathBuf {
+pub(in crate::paraver) fn beside(prv: &Path, extension: &str) -> PathBuf {
     let is_compressed = prv.extension().is_some_and(|extension| extension == "gz");
     let prv = if is_compressed { prv.with_extension("") } else { prv.to_owned() };
     prv.with_extension(extension)

@@ -1,6 +1,8 @@
 //! Reader of a trace whose records a program wants.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::body;
@@ -11,7 +13,7 @@ use super::record::{Record, Visitor};
 use super::report::{Log, Report};
 use super::rule::{Rule, Severity};
 use crate::error::{Error, Result};
-use crate::paraver::LOSSES;
+use crate::paraver::{EventKind, LOSSES};
 
 /// Reader of any Paraver trace, ours or another's, in one pass and in memory that does not grow with it.
 #[derive(Debug)]
@@ -101,25 +103,66 @@ impl Reader {
     /// **Errors**: [`BadRecord`](Error::BadRecord) at the first line that Paraver would refuse or
     /// misread; the records before it have been visited.
     pub fn read(&mut self, visit: impl FnMut(Record<'_>)) -> Result<Vec<String>> {
+        let mut taker = Taker { visit, losses: Vec::new() };
+        self.visit(&mut taker)?;
+        Ok(taker.losses)
+    }
+
+    /// Gives all lines to `visitor`, in the order of the file.
+    ///
+    /// **Errors**: as [`read`](Self::read), and those of `visitor`.
+    pub(in crate::paraver) fn visit(&mut self, visitor: &mut dyn Visitor) -> Result<()> {
         let mut report = Report::default();
-        let mut taker = Taker { path: &self.path, visit, losses: Vec::new(), findings: 0 };
+        let mut strict = Strict { path: &self.path, visitor, findings: 0 };
         let mut log = Log::new(&mut report, &self.path);
-        body::read(&mut self.lines, &self.header, None, &mut taker, &mut log)?;
-        let losses = taker.losses;
-        first_error(&self.path, &report)?;
-        Ok(losses)
+        body::read(&mut self.lines, &self.header, None, &mut strict, &mut log)?;
+        first_error(&self.path, &report)
+    }
+
+    /// Path of the trace.
+    pub(in crate::paraver) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Date of the run in the header.
+    pub(in crate::paraver) fn started(&self) -> &str {
+        &self.header.started
+    }
+
+    /// Objects and number of communicators, as the header has them.
+    pub(in crate::paraver) fn objects_text(&self) -> &str {
+        &self.header.objects_text
+    }
+
+    /// Returns the event types whose values last until the next one: levels of ours, and those of other
+    /// programs that have labelled values. A number without labels may be that of a moment.
+    pub(crate) fn levels(&self) -> HashSet<u32> {
+        let labelled = self.labels.types_with_values();
+        let others = labelled.filter(|kind| EventKind::of(*kind).is_none());
+        let ours = EventKind::ALL.into_iter().filter(|kind| kind.is_level());
+        others.chain(ours.map(EventKind::number)).collect()
+    }
+
+    /// Returns the times from `from_ns` to `to_ns`, or to the end of the trace.
+    ///
+    /// **Errors**: [`NoTime`](Error::NoTime) if the trace has none of them.
+    pub(crate) fn part(&self, from_ns: u64, to_ns: Option<u64>) -> Result<Range<u64>> {
+        let end_ns = self.duration_ns();
+        let to_ns = to_ns.unwrap_or(end_ns).min(end_ns);
+        if from_ns >= to_ns {
+            return Err(Error::NoTime { from_ns, to_ns, end_ns });
+        }
+        Ok(from_ns..to_ns)
     }
 }
 
-struct Taker<'a, F> {
-    path: &'a Path,
+/// Visitor that takes records and losses.
+struct Taker<F> {
     visit: F,
     losses: Vec<String>,
-    /// Number of findings seen.
-    findings: usize,
 }
 
-impl<F: FnMut(Record<'_>)> Visitor for Taker<'_, F> {
+impl<F: FnMut(Record<'_>)> Visitor for Taker<F> {
     fn record(&mut self, record: Record<'_>) {
         (self.visit)(record);
     }
@@ -130,13 +173,35 @@ impl<F: FnMut(Record<'_>)> Visitor for Taker<'_, F> {
             self.losses.push(text.into_owned());
         }
     }
+}
+
+/// Visitor that ends the reading at the first error.
+struct Strict<'a> {
+    path: &'a Path,
+    visitor: &'a mut dyn Visitor,
+    /// Number of findings seen.
+    findings: usize,
+}
+
+impl Visitor for Strict<'_> {
+    fn record(&mut self, record: Record<'_>) {
+        self.visitor.record(record);
+    }
+
+    fn comment(&mut self, text: &[u8]) {
+        self.visitor.comment(text);
+    }
+
+    fn communicator(&mut self, line: &[u8]) {
+        self.visitor.communicator(line);
+    }
 
     fn line_ends(&mut self, report: &Report) -> Result<()> {
-        if report.findings().len() == self.findings {
-            return Ok(());
+        if report.findings().len() != self.findings {
+            self.findings = report.findings().len();
+            first_error(self.path, report)?;
         }
-        self.findings = report.findings().len();
-        first_error(self.path, report)
+        self.visitor.line_ends(report)
     }
 }
 

@@ -35,8 +35,12 @@ pub enum Record<'a> {
     Communication {
         /// Row that sends.
         sender: usize,
+        /// Cpu of that row.
+        sender_cpu: u32,
         /// Row that receives.
         receiver: usize,
+        /// Cpu of that row.
+        receiver_cpu: u32,
         /// Call that caused the send.
         logical_send_ns: u64,
         /// Moment at which the data leaves.
@@ -52,13 +56,58 @@ pub enum Record<'a> {
     },
 }
 
+impl Record<'_> {
+    /// Returns the time by which records are sorted.
+    pub(crate) fn first_ns(&self) -> u64 {
+        match *self {
+            Self::State { begin_ns, .. } => begin_ns,
+            Self::Event { time_ns, .. } => time_ns,
+            Self::Communication { logical_send_ns, .. } => logical_send_ns,
+        }
+    }
+
+    /// Returns the last time.
+    pub(crate) fn last_ns(&self) -> u64 {
+        match *self {
+            Self::State { end_ns, .. } => end_ns,
+            Self::Event { time_ns, .. } => time_ns,
+            Self::Communication { receive_ns, logical_receive_ns, .. } => {
+                receive_ns.max(logical_receive_ns)
+            }
+        }
+    }
+
+    /// Replaces each time.
+    pub(crate) fn map_times(&mut self, map: impl Fn(u64) -> u64) {
+        let times: &mut [&mut u64] = match self {
+            Self::State { begin_ns, end_ns, .. } => &mut [begin_ns, end_ns],
+            Self::Event { time_ns, .. } => &mut [time_ns],
+            Self::Communication {
+                logical_send_ns,
+                send_ns,
+                receive_ns,
+                logical_receive_ns,
+                ..
+            } => &mut [logical_send_ns, send_ns, receive_ns, logical_receive_ns],
+        };
+        for time in times {
+            **time = map(**time);
+        }
+    }
+}
+
 /// Receiver of the records that have no error. It is asked after each line, and ends the reading by
 /// an error.
-pub(super) trait Visitor {
+pub(in crate::paraver) trait Visitor {
     fn record(&mut self, record: Record<'_>);
 
     /// Receives the text of a comment.
-    fn comment(&mut self, text: &[u8]);
+    fn comment(&mut self, _text: &[u8]) {}
 
-    fn line_ends(&mut self, report: &Report) -> Result<()>;
+    /// Receives a line that declares a communicator, or stands between such lines.
+    fn communicator(&mut self, _line: &[u8]) {}
+
+    fn line_ends(&mut self, _report: &Report) -> Result<()> {
+        Ok(())
+    }
 }

@@ -31,11 +31,11 @@ mod slices;
 mod timeline;
 mod trace_files;
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::paraver::partial::Partial;
 use crate::recorder::Recorder;
 use timeline::{Layout, Timeline};
 pub use trace_files::{TraceFiles, TraceInfo};
@@ -87,39 +87,4 @@ fn loss_comments(flushed: &crate::recorder::FlushedRecords, limit: usize) -> Vec
         comments.push(format!("{open} streams were still open: their last records may be missing"));
     }
     comments
-}
-
-/// Complete file under a temporary name, removed unless published.
-struct Partial {
-    path: PathBuf,
-    partial: PathBuf,
-}
-
-impl Partial {
-    fn write(
-        path: PathBuf,
-        content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-    ) -> Result<Self> {
-        let mut partial = path.clone().into_os_string();
-        partial.push(".partial");
-        let this = Self { path, partial: partial.into() };
-        File::create(&this.partial)
-            .map(|file| BufWriter::with_capacity(1 << 18, file))
-            .and_then(|mut out| content(&mut out).and_then(|()| out.flush()))
-            .map_err(Error::io(&this.partial))?;
-        Ok(this)
-    }
-
-    fn publish(self) -> Result<PathBuf> {
-        fs::rename(&self.partial, &self.path).map_err(Error::io(&self.path))?;
-        Ok(self.path.clone())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // After `publish` no file is left to remove, and after an error the caller needs the first
-        // error.
-        let _ = fs::remove_file(&self.partial);
-    }
 }

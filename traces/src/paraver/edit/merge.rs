@@ -1,0 +1,277 @@
+//! Several pieces of one run as one trace.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::vec;
+
+use super::begin::{begin_comment, begin_of};
+use super::new_trace::NewTrace;
+use super::pieces::{BATCHES, Extent, Line, Piece, send};
+use super::prv_file::PrvFile;
+use crate::State;
+use crate::error::{Error, Result};
+use crate::paraver::partial::Partial;
+use crate::paraver::{EXACT_LIMIT, Reader, Record, TraceFiles};
+
+const NOT_CREATED: u32 = State::NotCreated.number();
+const NOT_RECORDED: u32 = State::NotRecorded.number();
+
+/// Writes the traces at `prvs`, pieces of one run, as the trace `out`, whose name ends in `.prv`, with the
+/// labels and names of the first.
+///
+/// Each piece has other rows, such as those of its process, or other times, such as what
+/// [`cut`](super::cut) has made. A row that no piece shows at a time is `Not recorded` between two
+/// pieces, and `Not created` before the first and after the last.
+///
+/// **Errors**: those of the files, and [`BadRecord`](Error::BadRecord) at the first line that Paraver
+/// would refuse or misread. [`OtherObjects`](Error::OtherObjects) and [`RowInTwo`](Error::RowInTwo) for
+/// traces that are not pieces of one run, [`TimeOutOfRange`](Error::TimeOutOfRange) for one that
+/// is too long. [`SameFile`](Error::SameFile) and [`NotPrv`](Error::NotPrv) for a name that `out`
+/// cannot have. An earlier trace of that name then stays.
+pub fn merge(prvs: &[impl AsRef<Path>], out: impl AsRef<Path>) -> Result<TraceFiles> {
+    let prvs: Vec<&Path> = prvs.iter().map(AsRef::as_ref).collect();
+    let new = NewTrace::new(out.as_ref(), &prvs)?;
+    let mut pieces = prvs.iter().map(|prv| survey(prvs[0], prv)).collect::<Result<Vec<Piece>>>()?;
+    let base_ns = pieces.iter().map(|piece| piece.begin_ns).min().unwrap_or_default();
+    pieces.iter_mut().for_each(|piece| piece.begin_ns -= base_ns);
+    let ends = pieces.iter().map(|piece| piece.begin_ns.saturating_add(piece.duration_ns));
+    let duration_ns = ends.max().unwrap_or_default();
+    if duration_ns > EXACT_LIMIT {
+        return Err(Error::TimeOutOfRange { time_ns: duration_ns, limit: EXACT_LIMIT });
+    }
+    let like = Reader::open(prvs[0])?;
+    let rows = Rows::of(&pieces, duration_ns, &like)?;
+    let path = new.prv();
+    let records = Partial::fill(path.clone(), |out| {
+        let mut out = PrvFile::begin(out, &like, duration_ns).map_err(Error::io(&path))?;
+        if base_ns > 0 {
+            out.comment(begin_comment(base_ns).as_bytes()).map_err(Error::io(&path))?;
+        }
+        let mut merge =
+            Merge { rows, levels: like.levels(), values: HashMap::new(), out, path: &path };
+        thread::scope(|scope| {
+            let source = |(index, piece): (usize, &Piece)| {
+                let (sender, batches) = mpsc::sync_channel(BATCHES);
+                let prv = piece.path.clone();
+                scope.spawn(move || send(&prv, sender));
+                Source { index, begin_ns: piece.begin_ns, batches, batch: Vec::new().into_iter() }
+            };
+            merge.run(pieces.iter().enumerate().map(source).collect())
+        })
+    })?;
+    new.publish(records, &like)
+}
+
+/// Reads a piece once.
+fn survey(first: &Path, prv: &Path) -> Result<Piece> {
+    let expected = Reader::open(first)?;
+    let mut reader = Reader::open(prv)?;
+    if reader.objects_text() != expected.objects_text() {
+        return Err(Error::OtherObjects {
+            first: first.to_owned(),
+            expected: expected.objects_text().to_owned(),
+            path: prv.to_owned(),
+            found: reader.objects_text().to_owned(),
+        });
+    }
+    Piece::survey(&mut reader)
+}
+
+/// Pieces that show each row, and states of the times that none shows.
+struct Rows {
+    /// Piece and row of each pair whose states are kept.
+    kept: HashSet<(usize, usize)>,
+    /// States to be added, the last first.
+    missing: Vec<Record<'static>>,
+}
+
+impl Rows {
+    fn of(pieces: &[Piece], duration_ns: u64, like: &Reader) -> Result<Self> {
+        let mut rows = Self { kept: HashSet::new(), missing: Vec::new() };
+        for row in 0..like.ranks_of_rows().len() {
+            let shifted = |(index, piece): (usize, &Piece)| {
+                let extent = piece.rows[row]?;
+                let [begin_ns, end_ns] = [extent.begin_ns, extent.end_ns]
+                    .map(|time| time.saturating_add(piece.begin_ns));
+                Some((index, Extent { begin_ns, end_ns, ..extent }))
+            };
+            let shown: Vec<_> = pieces.iter().enumerate().filter_map(shifted).collect();
+            rows.add(row, shown, duration_ns, pieces, like)?;
+        }
+        let begin = |state: &Record<'_>| match state {
+            Record::State { begin_ns, .. } => *begin_ns,
+            _ => 0,
+        };
+        rows.missing.sort_by_key(|state| std::cmp::Reverse(begin(state)));
+        Ok(rows)
+    }
+
+    fn add(
+        &mut self,
+        row: usize,
+        shown: Vec<(usize, Extent)>,
+        duration_ns: u64,
+        pieces: &[Piece],
+        like: &Reader,
+    ) -> Result<()> {
+        let Some((_, any)) = shown.first().copied() else { return Ok(()) };
+        let (mut shown, unused): (Vec<_>, Vec<_>) =
+            shown.into_iter().partition(|(_, extent)| extent.is_used);
+        for (index, extent) in unused {
+            let overlaps = |(_, other): &(usize, Extent)| {
+                extent.begin_ns < other.end_ns && other.begin_ns < extent.end_ns
+            };
+            if !shown.iter().any(overlaps) {
+                shown.push((index, extent));
+            }
+        }
+        shown.sort_by_key(|(index, extent)| (extent.begin_ns, extent.end_ns, *index));
+        let mut reached = (0, NOT_CREATED, any.cpu, 0);
+        for (index, extent) in shown {
+            let Extent { begin_ns, end_ns, cpu, .. } = extent;
+            let (until_ns, state, before_cpu, before) = reached;
+            if begin_ns < until_ns {
+                let [first, second] = [before, index].map(|index| pieces[index].path.clone());
+                let row = like.row_name(row);
+                return Err(Error::RowInTwo { first, until_ns, second, from_ns: begin_ns, row });
+            }
+            let cpu_of_hole = if until_ns == 0 { cpu } else { before_cpu };
+            self.fill(row, cpu_of_hole, (until_ns, begin_ns), state);
+            self.kept.insert((index, row));
+            reached = (end_ns, NOT_RECORDED, cpu, index);
+        }
+        let (until_ns, _, cpu, _) = reached;
+        self.fill(row, cpu, (until_ns, duration_ns), NOT_CREATED);
+        Ok(())
+    }
+
+    fn fill(&mut self, row: usize, cpu: u32, (begin_ns, end_ns): (u64, u64), state: u32) {
+        if begin_ns < end_ns {
+            self.missing.push(Record::State { row, cpu, begin_ns, end_ns, state });
+        }
+    }
+}
+
+/// Lines of a piece that are still to come.
+struct Source {
+    index: usize,
+    /// Begin of the piece in the new trace.
+    begin_ns: u64,
+    batches: Receiver<Result<Vec<Line>>>,
+    batch: vec::IntoIter<Line>,
+}
+
+impl Source {
+    fn next(&mut self) -> Result<Option<Line>> {
+        loop {
+            if let Some(line) = self.batch.next() {
+                return Ok(Some(line));
+            }
+            match self.batches.recv() {
+                Ok(batch) => self.batch = batch?.into_iter(),
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+}
+
+struct Merge<'a, W> {
+    rows: Rows,
+    levels: HashSet<u32>,
+    /// Value that each row has, of each event type that lasts.
+    values: HashMap<(usize, u32), i64>,
+    out: PrvFile<W>,
+    path: &'a Path,
+}
+
+impl<W: Write> Merge<'_, W> {
+    /// Writes the lines of all sources by their first time.
+    fn run(&mut self, mut sources: Vec<Source>) -> Result<()> {
+        let mut heads = Vec::new();
+        for source in &mut sources {
+            heads.push(self.advance(source)?);
+        }
+        loop {
+            let times = heads
+                .iter()
+                .enumerate()
+                .filter_map(|(index, head)| head.as_ref().map(|head| (first_time(head), index)));
+            let next = times.min();
+            self.missing_before(next.map_or(u64::MAX, |(time, _)| time))?;
+            let Some((_, index)) = next else { return Ok(()) };
+            let head = self.advance(&mut sources[index])?;
+            let Some(line) = std::mem::replace(&mut heads[index], head) else { continue };
+            self.take(&sources[index], line)?;
+        }
+    }
+
+    /// Writes the states that no piece has and that begin up to a time.
+    fn missing_before(&mut self, time_ns: u64) -> Result<()> {
+        while let Some(state @ Record::State { begin_ns, .. }) = self.rows.missing.last()
+            && *begin_ns <= time_ns
+        {
+            self.out.record(state).map_err(Error::io(self.path))?;
+            self.rows.missing.pop();
+        }
+        Ok(())
+    }
+
+    /// Returns the next record of a source on the clock of the new trace, past lines without a time.
+    fn advance(&mut self, source: &mut Source) -> Result<Option<Line>> {
+        loop {
+            let written = match source.next()? {
+                None => return Ok(None),
+                Some(Line::Comment(text)) if begin_of(&text).is_some() => Ok(()),
+                Some(Line::Comment(text)) => self.out.comment(&text),
+                // All pieces declare the same ones.
+                Some(Line::Communicator(line)) if source.index == 0 => self.out.line(&line),
+                Some(Line::Communicator(_)) => Ok(()),
+                Some(line) => return Ok(Some(shifted(line, source.begin_ns))),
+            };
+            written.map_err(Error::io(self.path))?;
+        }
+    }
+
+    fn take(&mut self, source: &Source, line: Line) -> Result<()> {
+        let written = match line {
+            Line::Event { row, cpu, time_ns, mut values } => {
+                let is_first = time_ns == source.begin_ns && time_ns > 0;
+                values.retain(|(kind, value)| {
+                    // A piece sets the values again that last from before it.
+                    let is_level = self.levels.contains(kind);
+                    let before = is_level.then(|| self.values.insert((row, *kind), *value));
+                    !(is_first && before == Some(Some(*value)))
+                });
+                self.out.record(&Record::Event { row, cpu, time_ns, values: &values })
+            }
+            Line::Record(Record::State { row, .. })
+                if !self.rows.kept.contains(&(source.index, row)) =>
+            {
+                Ok(())
+            }
+            Line::Record(record) => self.out.record(&record),
+            Line::Comment(_) | Line::Communicator(_) => Ok(()),
+        };
+        written.map_err(Error::io(self.path))
+    }
+}
+
+fn first_time(line: &Line) -> u64 {
+    match line {
+        Line::Event { time_ns, .. } => *time_ns,
+        Line::Record(record) => record.first_ns(),
+        Line::Comment(_) | Line::Communicator(_) => 0,
+    }
+}
+
+fn shifted(mut line: Line, by_ns: u64) -> Line {
+    match &mut line {
+        Line::Event { time_ns, .. } => *time_ns = time_ns.saturating_add(by_ns),
+        Line::Record(record) => record.map_times(|time| time.saturating_add(by_ns)),
+        Line::Comment(_) | Line::Communicator(_) => {}
+    }
+    line
+}

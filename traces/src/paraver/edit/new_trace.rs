@@ -1,0 +1,79 @@
+//! Places of the three files of a new trace.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::paraver::check::beside;
+use crate::paraver::partial::Partial;
+use crate::paraver::{Reader, TraceFiles};
+
+/// Paths of a new trace, none of which is a file of an input.
+pub(super) struct NewTrace {
+    files: TraceFiles,
+}
+
+impl NewTrace {
+    /// Checks the name of a new trace.
+    ///
+    /// **Errors**: [`NotPrv`](Error::NotPrv), [`SameFile`](Error::SameFile).
+    pub(super) fn new(out: &Path, inputs: &[&Path]) -> Result<Self> {
+        if out.extension().is_none_or(|extension| extension != "prv") {
+            return Err(Error::NotPrv { path: out.to_owned() });
+        }
+        let [pcf, row] = ["pcf", "row"].map(|extension| out.with_extension(extension));
+        let files = TraceFiles { prv: out.to_owned(), pcf, row };
+        for path in [&files.prv, &files.pcf, &files.row] {
+            let Ok(place) = fs::canonicalize(path) else { continue };
+            let is_input = |input: &&Path| {
+                let files = [input.to_path_buf(), beside(input, "pcf"), beside(input, "row")];
+                files.iter().any(|file| fs::canonicalize(file).is_ok_and(|file| file == place))
+            };
+            if inputs.iter().any(is_input) {
+                return Err(Error::SameFile { path: path.clone() });
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// Path of the records.
+    pub(super) fn prv(&self) -> PathBuf {
+        self.files.prv.clone()
+    }
+
+    /// Names the records, and copies the labels and names of `input` beside them, if it has any.
+    pub(super) fn publish(self, prv: Partial, input: &Reader) -> Result<TraceFiles> {
+        let pcf = copy(&beside(input.path(), "pcf"), &self.files.pcf)?;
+        let row = copy(&beside(input.path(), "row"), &self.files.row)?;
+        for (file, path) in [(pcf, &self.files.pcf), (row, &self.files.row)] {
+            match file {
+                Some(file) => drop(file.publish()?),
+                // That of an earlier trace would give names to this one.
+                None => remove(path)?,
+            }
+        }
+        prv.publish()?;
+        Ok(self.files)
+    }
+}
+
+/// Copies a file; `None` if there is no such file.
+fn copy(from: &Path, to: &Path) -> Result<Option<Partial>> {
+    match fs::File::open(from) {
+        Ok(mut file) => {
+            Partial::write(to.to_owned(), |out| io::copy(&mut file, out).map(drop)).map(Some)
+        }
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Io { path: from.to_owned(), source }),
+    }
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(Error::Io { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
