@@ -200,10 +200,62 @@ pub enum Error {
     #[error(transparent)]
     Tampi(#[from] tampi_shim::Error),
 
-    /// A machine of processes was used twice, or created in another process.
-    #[cfg(feature = "mpi")]
-    #[error("MPI runs only one program per process")]
+    /// A machine of processes was used twice, or created on another thread.
+    #[error("a process takes part in only one run with other processes")]
     NotJoined,
+
+    /// The environment variable of `talpf launch` is invalid.
+    #[error("TALPF_LAUNCH is {value:?}, expected {expected}")]
+    Launch {
+        /// Value of the variable.
+        value: String,
+        /// Description of valid values.
+        expected: &'static str,
+    },
+
+    /// The processes of a run cannot connect.
+    #[error("process {process} of {processes} cannot connect to the others: {source}")]
+    Meet {
+        /// Number of this process, from 0.
+        process: u32,
+        /// Number of processes.
+        processes: u32,
+        /// Reason.
+        source: io::Error,
+    },
+
+    /// The operating system refused to start or watch a process of a run.
+    #[error("cannot run process {process} of {processes}: {source}")]
+    Process {
+        /// Number of the process, from 0.
+        process: u32,
+        /// Number of processes.
+        processes: u32,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+
+    /// A process of a run was ended by a signal.
+    #[error("process {process} of {processes} was ended by signal {signal}")]
+    Killed {
+        /// Number of the process, from 0.
+        process: u32,
+        /// Number of processes.
+        processes: u32,
+        /// Number of the signal.
+        signal: i32,
+    },
+
+    /// No launcher has started the process.
+    #[error("--transport shm is for processes that `talpf launch -n P -- APP` has started")]
+    NotStarted,
+
+    /// A command without ranks was to be launched.
+    #[error("launch starts applications, which have ranks, but not {command}")]
+    NotLaunched {
+        /// Name of the command.
+        command: &'static str,
+    },
 
     /// The program was built without MPI.
     #[error("this program was built without MPI: build it with `--features mpi`")]
@@ -211,10 +263,14 @@ pub enum Error {
 
     /// Several processes were started for ranks that share one process.
     #[error(
-        "mpirun has started {processes} processes, but --transport verbs runs all ranks in \
-         one: use --transport mpi, or start one process"
+        "{launcher} has started {processes} processes, but --transport verbs runs all ranks in \
+         one: use --transport {transport}, or start one process"
     )]
     Processes {
+        /// Name of the launcher.
+        launcher: &'static str,
+        /// Transport between processes of that launcher.
+        transport: &'static str,
         /// Number of started processes.
         processes: usize,
     },
@@ -232,10 +288,11 @@ pub enum Error {
 
     /// `compare` was started in several processes, although its ranks share one.
     #[error(
-        "compare runs all ranks in one process: to measure over MPI, use \
+        "compare runs all ranks in one process: to measure processes, use \
+         `talpf launch -n RANKS -- APP --json FILE`, or \
          `mpirun -n RANKS talpf APP --transport mpi --json FILE`"
     )]
-    ComparedOverMpi,
+    ComparedProcesses,
 
     /// The variant has no ranks, so it cannot run in several processes.
     #[error("variant {variant} has no ranks to run as processes")]

@@ -6,6 +6,7 @@ mod defaults;
 mod heat;
 mod histogram;
 mod info;
+mod launch;
 mod launcher;
 mod matmul;
 mod measure;
@@ -71,6 +72,8 @@ enum Command {
     Histogram(app::Options<Histogram, histogram::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
+    /// Run an application in several processes of this machine, each of them one rank
+    Launch(launch::Options),
     /// Check, summarize, draw, cut and join traces of runs
     Trace(trace::Options),
     /// Properties and measured costs of this machine
@@ -83,7 +86,11 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::explain(&error),
     };
-    let result = match cli.command {
+    run(cli.command)
+}
+
+fn run(command: Command) -> ExitCode {
+    let result = match command {
         Command::Jacobi(options) => options.run(|heat| heat.problem(STEPS, jacobi::block)),
         Command::GaussSeidel(options) => {
             options.run(|heat| heat.problem(STEPS / 2, gauss_seidel::block))
@@ -93,15 +100,50 @@ pub(crate) fn main() -> ExitCode {
         Command::MatmulG(options) => options.run(matmul::ProblemOptions::problem),
         Command::Histogram(options) => options.run(histogram::ProblemOptions::problem),
         Command::Compare(options) => compare::run(options),
+        Command::Launch(options) => {
+            let line = ["talpf".as_ref()].into_iter().chain(options.line());
+            return match Cli::try_parse_from(line) {
+                Ok(cli) => launch(&options, &cli.command),
+                Err(error) => usage::explain(&error),
+            };
+        }
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) => explain(&error),
+    }
+}
+
+/// Prints an error, and returns the exit code for it.
+fn explain(error: &Error) -> ExitCode {
+    let code = match error {
         // Exit status of a program that was ended by SIGINT, in a shell; SIGTERM has the same one
         // here.
-        Err(error @ Error::Interrupted) => fail(&error.to_string(), ExitCode::from(130)),
-        Err(error) => fail(&error.to_string(), ExitCode::FAILURE),
+        Error::Interrupted => ExitCode::from(130),
+        _ => ExitCode::FAILURE,
+    };
+    fail(&error.to_string(), code)
+}
+
+/// Runs `command`, which `options` describe, in processes.
+fn launch(options: &launch::Options, command: &Command) -> ExitCode {
+    let other = match command {
+        Command::Compare(_) => Some("compare"),
+        Command::Launch(_) => Some("launch"),
+        Command::Trace(_) => Some("trace"),
+        Command::Info(_) => Some("info"),
+        _ => None,
+    };
+    let result = match other {
+        Some(command) => Err(Error::NotLaunched { command }),
+        None => launch::run(options),
+    };
+    match result {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(code)) => ExitCode::from(code),
+        Err(error) => explain(&error),
     }
 }
 

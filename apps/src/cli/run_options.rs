@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use talpf::Settings;
 use talpf_apps::Error;
-use talpf_apps::run::{App, Machine, Slowdown, Variant};
+use talpf_apps::run::{App, Launched, Machine, Slowdown, Variant, processes};
 
 use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
@@ -28,9 +28,9 @@ pub(super) struct RunOptions {
     #[arg(long)]
     replay: bool,
 
-    /// Transport between the ranks
-    #[arg(long, value_enum, alias = "fabric", default_value_t)]
-    transport: Transport,
+    /// Transport between the ranks [default: shm in processes of `talpf launch`, else verbs]
+    #[arg(long, value_enum, alias = "fabric")]
+    transport: Option<Transport>,
 
     /// Compare the result with serial, bit by bit
     #[arg(long)]
@@ -97,8 +97,20 @@ pub(super) enum Transport {
     /// Software verbs, with all ranks in this process
     #[default]
     Verbs,
+    /// Software verbs over shared memory, with one rank per process that `talpf launch` has started
+    Shm,
     /// MPI, with one rank per process that mpirun has started
     Mpi,
+}
+
+impl Transport {
+    fn option(self) -> &'static str {
+        match self {
+            Self::Verbs => "--transport verbs",
+            Self::Shm => "--transport shm",
+            Self::Mpi => "--transport mpi",
+        }
+    }
 }
 
 /// Sizes of published measurements.
@@ -118,40 +130,67 @@ impl RunOptions {
         if self.graph.is_some() && !variant.has_ranks() {
             return Err(Error::NotTogether { option: "--graph", with: variant.name() });
         }
-        let machine = match self.transport {
-            Transport::Verbs => {
+        let place = Launched::from_environment()?;
+        let usual = if place.is_some() { Transport::Shm } else { Transport::Verbs };
+        let transport = self.transport.unwrap_or(usual);
+        if transport != Transport::Verbs {
+            self.check_for_processes(variant, transport.option())?;
+        }
+        let machine = match (transport, place) {
+            (Transport::Verbs, _) => {
                 must_be_alone()?;
                 let fits = A::check_ranks(problem, A::RANKS).is_ok();
                 let usual = A::ranks_of(problem).unwrap_or(if fits { A::RANKS } else { 1 });
                 let ranks = self.ranks.unwrap_or(usual);
                 self.machine.with_ranks(ranks)
             }
-            Transport::Mpi if !variant.has_ranks() => {
-                Err(Error::NoRanks { variant: variant.name() })
+            (Transport::Shm, _) if variant.is_two_sided() => {
+                Err(Error::NotTogether { option: variant.name(), with: "--transport shm" })
             }
-            Transport::Mpi if self.trace.is_some() => {
-                Err(Error::NotTogether { option: "--trace", with: "--transport mpi" })
+            (Transport::Shm, Some(place)) => {
+                self.of_processes(|ranks, workers| processes::join(&place, ranks, workers))
             }
-            Transport::Mpi if self.graph.is_some() => {
-                Err(Error::NotTogether { option: "--graph", with: "--transport mpi" })
+            (Transport::Shm, None) => Err(Error::NotStarted),
+            (Transport::Mpi, Some(_)) => {
+                Err(Error::NotTogether { option: "--transport mpi", with: "talpf launch" })
             }
-            Transport::Mpi => self.processes(),
+            (Transport::Mpi, None) => self.over_mpi(),
         }?;
         Ok(machine.replaying(self.replay).checking_conflicts(self.check_conflicts))
     }
 
-    #[cfg(feature = "mpi")]
-    fn processes(&self) -> Result<Machine, Error> {
+    /// Checks that `variant` runs in processes, with these options.
+    fn check_for_processes(&self, variant: Variant, with: &'static str) -> Result<(), Error> {
+        if !variant.has_ranks() {
+            return Err(Error::NoRanks { variant: variant.name() });
+        }
+        let refused = [("--trace", self.trace.is_some()), ("--graph", self.graph.is_some())];
+        match refused.into_iter().find(|&(_, is_given)| is_given) {
+            Some((option, _)) => Err(Error::NotTogether { option, with }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the machine of processes that `join` connects, given the numbers of ranks and workers.
+    fn of_processes(
+        &self,
+        join: impl FnOnce(Option<usize>, Option<usize>) -> Result<Machine, Error>,
+    ) -> Result<Machine, Error> {
         let MachineOptions { workers, slow_rank, runtime } = &self.machine;
         let settings = runtime.settings()?;
-        let workers = workers.or(settings.workers());
-        let machine = talpf_apps::run::processes::join(self.ranks, workers)?;
-        must_have_joined(machine.ranks())?;
+        let machine = join(self.ranks, workers.or(settings.workers()))?;
         Ok(machine.slowed(*slow_rank).set(settings))
     }
 
+    #[cfg(feature = "mpi")]
+    fn over_mpi(&self) -> Result<Machine, Error> {
+        let machine = self.of_processes(processes::join_mpi)?;
+        must_have_joined(machine.ranks())?;
+        Ok(machine)
+    }
+
     #[cfg(not(feature = "mpi"))]
-    fn processes(&self) -> Result<Machine, Error> {
+    fn over_mpi(&self) -> Result<Machine, Error> {
         Err(Error::WithoutMpi)
     }
 }

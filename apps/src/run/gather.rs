@@ -2,6 +2,7 @@
 
 use talpf::{Context, SyncMode};
 use talpf_runtime::Array;
+#[cfg(feature = "mpi")]
 use tampi_shim::{Communicator, Rank};
 
 use crate::Error;
@@ -41,6 +42,7 @@ pub(super) async fn by_puts(
 }
 
 /// Gathers the numbers of all ranks at rank 0 with messages.
+#[cfg(feature = "mpi")]
 pub(super) async fn by_messages(
     world: &Communicator,
     numbers: Vec<f64>,

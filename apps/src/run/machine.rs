@@ -72,7 +72,6 @@ impl Machine {
     }
 
     /// Returns the same machine with its ranks connected by `transport`.
-    #[cfg(feature = "mpi")]
     pub(super) fn over(self, transport: Transport) -> Self {
         Self { transport, ..self }
     }

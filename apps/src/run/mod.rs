@@ -8,14 +8,13 @@
 mod app;
 mod communication;
 mod context;
-#[cfg(feature = "mpi")]
 mod gather;
 mod interrupt;
+mod launched;
 mod machine;
 mod messages;
 mod observer;
 mod pace;
-#[cfg(feature = "mpi")]
 pub mod processes;
 mod progress;
 mod ranks;
@@ -28,6 +27,7 @@ mod variant;
 
 pub use app::{App, ForkJoin, Measure, Outcome, Problem, Serial, Tasks, Work, run};
 pub use interrupt::Interrupt;
+pub use launched::Launched;
 pub use machine::{Machine, Slowdown};
 pub use observer::Observer;
 pub use progress::Progress;

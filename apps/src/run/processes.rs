@@ -1,30 +1,58 @@
-//! Ranks as processes that `mpirun` has started. MPI is initialised once per process, so a process
-//! takes part in one run.
+//! Ranks as processes, one rank in each. A process takes part in one run.
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::thread;
 
+use ibverbs_sim::ShmRail;
+#[cfg(feature = "mpi")]
 use tampi_shim::mpi::{self, Library, MpiWire};
 
-use super::{
-    Communication, Machine, Messages, Observer, Part, RankContext, Transport, gather, ranks,
-};
+#[cfg(feature = "mpi")]
+use super::Messages;
+use super::launched::Launched;
+use super::{Communication, Machine, Observer, Part, RankContext, Transport, gather, ranks};
 use crate::Error;
 
-thread_local! {
-    /// MPI library, from the creation of a machine of processes to its run, on the same thread.
-    static JOINED: RefCell<Option<Library>> = const { RefCell::new(None) };
+/// Connection to the other processes of a run.
+enum Joined {
+    Shm(ShmRail),
+    #[cfg(feature = "mpi")]
+    Mpi(Library),
 }
 
-/// Creates the machine of all processes. Without a number of workers each process uses the cores
-/// that it may run on.
+thread_local! {
+    /// Connection from the creation of a machine of processes to its run, on the same thread.
+    static JOINED: RefCell<Option<Joined>> = const { RefCell::new(None) };
+}
+
+/// Creates the machine of all processes that `talpf launch` has started. Without a number of workers
+/// each process uses its share of the cores.
+///
+/// **Errors**: [`Error::OutOfRange`] if `ranks` is not the number of processes; [`Error::Meet`].
+pub fn join(
+    place: &Launched,
+    ranks: Option<usize>,
+    workers: Option<usize>,
+) -> Result<Machine, Error> {
+    let size = place.processes() as usize;
+    Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let machine = Machine::new(size, workers.unwrap_or((cores / size).max(1)))?;
+    JOINED.set(Some(Joined::Shm(place.join()?)));
+    Ok(machine.over(Transport::Shm { rank: place.process() as usize }))
+}
+
+/// Creates the machine of all processes that `mpirun` has started. Without a number of workers each
+/// process uses the cores that it may run on.
 ///
 /// **Errors**: [`Error::Tampi`]; [`Error::OutOfRange`] if `ranks` is not the number of processes.
-pub fn join(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Error> {
+#[cfg(feature = "mpi")]
+pub fn join_mpi(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Error> {
     let library = Library::initialize().map_err(tampi_shim::Error::from)?;
     let (rank, size) = (library.rank() as usize, library.size() as usize);
     let share = (library.cores() / library.local_size() as usize).max(1);
-    JOINED.set(Some(library));
+    JOINED.set(Some(Joined::Mpi(library)));
     Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
     Ok(Machine::new(size, workers.unwrap_or(share))?.over(Transport::Mpi { rank }))
 }
@@ -40,17 +68,26 @@ pub(super) fn on_this_rank<F>(
 where
     F: Future<Output = Result<Part, Error>> + Send + 'static,
 {
-    let library = JOINED.take().ok_or(Error::NotJoined)?;
+    let joined = JOINED.take().ok_or(Error::NotJoined)?;
     let runtime = ranks::runtime(machine, observer)?;
-    let parts = match communication {
-        Communication::OneSided(protocol) => {
+    let parts = match (communication, joined) {
+        (Communication::OneSided(protocol), joined) => {
             let config = ranks::talpf_config(machine, runtime)?;
-            talpf::hook(Arc::new(MpiWire::new(library)), config, |ctx| {
+            let main = |ctx: talpf::Context| {
                 let part = program(RankContext::OneSided(ctx.clone(), protocol));
                 async move { gather::by_puts(&ctx, numbers(part.await?)).await }
-            })
+            };
+            match joined {
+                Joined::Shm(rail) => talpf::hook_on_rail(Arc::new(rail), config, main),
+                #[cfg(feature = "mpi")]
+                Joined::Mpi(library) => talpf::hook(Arc::new(MpiWire::new(library)), config, main),
+            }
         }
-        Communication::TwoSided(waiting) => {
+        (Communication::TwoSided(_), Joined::Shm(_)) => {
+            Err(Error::NotTogether { option: "two-sided communication", with: "--transport shm" })
+        }
+        #[cfg(feature = "mpi")]
+        (Communication::TwoSided(waiting), Joined::Mpi(library)) => {
             let config = mpi::Config { runtime: Some(runtime), ..mpi::Config::from_environment()? };
             mpi::run(library, config, |world| {
                 let messages = Messages::new(world.clone(), waiting);

@@ -65,10 +65,7 @@ where
     let communication = variant.communication().ok_or(no_ranks)?;
     match machine.transport() {
         Transport::Verbs => on_ranks_here(machine, communication, observer, program).map(Some),
-        #[cfg(feature = "mpi")]
-        Transport::Mpi { .. } => {
-            super::processes::on_this_rank(machine, communication, observer, program)
-        }
+        _ => super::processes::on_this_rank(machine, communication, observer, program),
     }
 }
 

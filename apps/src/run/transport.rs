@@ -7,6 +7,11 @@ pub enum Transport {
     /// Software verbs, with all ranks in this process.
     #[default]
     Verbs,
+    /// Software verbs over shared memory, with one rank per process that `talpf launch` has started.
+    Shm {
+        /// Rank of this process.
+        rank: usize,
+    },
     /// MPI, with one rank per process that `mpirun` has started.
     #[cfg(feature = "mpi")]
     Mpi {
@@ -20,6 +25,7 @@ impl Transport {
     pub fn has_first_rank(self) -> bool {
         match self {
             Self::Verbs => true,
+            Self::Shm { rank } => rank == 0,
             #[cfg(feature = "mpi")]
             Self::Mpi { rank } => rank == 0,
         }

@@ -93,6 +93,11 @@ impl Variant {
         self.communication().is_some()
     }
 
+    /// Returns `true` if the ranks of the variant send messages.
+    pub fn is_two_sided(self) -> bool {
+        matches!(self.communication(), Some(Communication::TwoSided(_)))
+    }
+
     /// Estimates the bytes of the connections between its ranks on one machine.
     pub(crate) fn connections_bytes(self, machine: Machine) -> u64 {
         match (self.communication(), machine.transport()) {

@@ -7,6 +7,7 @@ mod compare;
 mod graph;
 mod info;
 mod jacobi;
+mod launch;
 mod polling;
 mod settings;
 mod signals;

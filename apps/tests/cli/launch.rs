@@ -1,0 +1,184 @@
+//! Runs in processes of this machine, and their ends.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{command, error_of, stdout_of, talpf, value};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn launch(processes: usize, run: &str) -> std::process::Output {
+    talpf(&format!("launch -n {processes} -- {run}"))
+}
+
+#[test]
+fn every_one_sided_variant_is_serial_in_processes() {
+    let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
+    let mut runs: Vec<(usize, String)> = [
+        "talpf-default",
+        "talpf-cached",
+        "talpf-cached-barrier",
+        "talpf-cached-ack",
+        "talpf-msg",
+        "talpf-raw-cached",
+    ]
+    .into_iter()
+    .flat_map(|variant| [1, 3].map(|n| (n, format!("{jacobi} --variant {variant}"))))
+    .collect();
+    for (processes, run) in [
+        (4, "jacobi --size 40 --block 8 --steps 9 --grid 2x2"),
+        (3, "jacobi --rows 37 --cols 23 --block 8 --steps 9 --replay"),
+        (2, "jacobi --size 40 --steps 9 --transport shm"),
+        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes"),
+        (2, "nbody --particles 101 --block 10 --steps 2"),
+        (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
+        (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),
+        (3, "histogram --numbers 3000 --bins 50 --steps 2"),
+    ] {
+        runs.push((processes, run.to_owned()));
+    }
+    for (processes, run) in runs {
+        let text = stdout_of(&launch(processes, &format!("{run} --check --quiet")));
+        assert!(value(&text, "verified").starts_with("yes"), "{processes} x {run}: {text}");
+        assert_eq!(value(&text, "ranks"), processes.to_string(), "{run}");
+    }
+}
+
+#[test]
+fn a_launch_that_cannot_be_is_refused_before_it_starts() {
+    for (arguments, expected) in [
+        ("launch -n 0 -- jacobi", "expected a whole number from 1 to 1024"),
+        ("launch -n 2", "<APP>"),
+        ("launch -n 2 -- nothing", "unrecognized subcommand 'nothing'"),
+        ("launch -n 2 -- jacobi --block x", "--block"),
+        ("launch -n 2 -- info", "launch starts applications, which have ranks, but not info"),
+        ("launch -n 2 -- launch -n 2 -- jacobi", "but not launch"),
+        ("jacobi --transport shm", "`talpf launch -n P -- APP`"),
+        ("compare jacobi --out /nowhere --transport shm", "compare runs all ranks in one process"),
+    ] {
+        let error = error_of(&talpf(arguments));
+        assert!(error.contains(expected), "{arguments}: {error}");
+    }
+}
+
+#[test]
+fn what_processes_cannot_do_is_an_error_of_theirs() {
+    for (run, expected) in [
+        ("jacobi --variant tampi", "tampi is not supported with --transport shm"),
+        ("jacobi --variant serial", "variant serial has no ranks to run as processes"),
+        ("jacobi --ranks 3", "ranks is 3, expected 2 to 2"),
+        ("jacobi --trace /nowhere", "--trace is not supported with --transport shm"),
+        ("jacobi --transport verbs", "talpf launch has started 2 processes"),
+        ("jacobi --transport mpi", "--transport mpi is not supported with talpf launch"),
+        ("jacobi --size 1", "ranks is 2, expected at most 1"),
+    ] {
+        let output = launch(2, run);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{run}: {errors}");
+        assert!(errors.contains(expected), "{run}: {errors}");
+    }
+}
+
+#[test]
+fn a_variable_that_makes_no_sense_is_an_error_and_one_of_another_process_is_not() {
+    let run = |value: String| {
+        let mut command = command(&["jacobi", "--size", "40", "--steps", "3", "--quiet"]);
+        command.env("TALPF_LAUNCH", value).output().unwrap()
+    };
+    for wrong in ["", "2", "1:1:2:2", "1:1:0:2:0", "1:1:0:4000"] {
+        let error = error_of(&run(wrong.to_owned()));
+        assert!(error.starts_with(&format!("TALPF_LAUNCH is {wrong:?}, expected ")), "{error}");
+    }
+    // The first process of the machine has not started this one.
+    assert_eq!(value(&stdout_of(&run("1:1:0:3".to_owned())), "workers"), cores());
+}
+
+fn cores() -> String {
+    thread::available_parallelism().unwrap().to_string()
+}
+
+/// Starts a run that lasts until something ends it, and waits for its processes.
+fn endless(processes: usize) -> (Child, Vec<Pid>) {
+    let n = processes.to_string();
+    let mut arguments = vec!["launch", "-n", &n, "--", "jacobi", "--size", "32", "--block", "8"];
+    arguments.extend(["--steps", "1000000000", "--quiet"]);
+    let mut command = command(&arguments);
+    let launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let children = started_by(&launcher, processes);
+    (launcher, children)
+}
+
+/// Waits until the processes of a launcher have workers.
+fn started_by(launcher: &Child, processes: usize) -> Vec<Pid> {
+    let begin = Instant::now();
+    loop {
+        let children = children_of(launcher.id());
+        if children.len() == processes && children.iter().all(|&process| has_workers(process)) {
+            return children;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{} have started", children.len());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Returns the processes that a process has started, in order.
+fn children_of(process: u32) -> Vec<Pid> {
+    let mut children = Vec::new();
+    for task in fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten() {
+        let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        children.extend(list.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)));
+    }
+    children.sort_by_key(|process| process.as_raw_pid());
+    children
+}
+
+fn has_workers(process: Pid) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid()));
+    tasks.into_iter().flatten().flatten().any(|task| {
+        let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        name.starts_with("talpf-worker")
+    })
+}
+
+/// Waits until none of the processes runs.
+fn all_end(processes: &[Pid]) {
+    let begin = Instant::now();
+    let runs = |process: &Pid| {
+        let status = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid()));
+        status.is_ok_and(|status| !status.contains(") Z "))
+    };
+    while processes.iter().any(runs) {
+        assert!(begin.elapsed() < PATIENCE, "a process goes on");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_ends_the_run_and_is_named() {
+    let (launcher, processes) = endless(3);
+    kill_process(processes[1], Signal::KILL).unwrap();
+    let output = launcher.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.ends_with("error: process 1 of 3 was ended by signal 9\n"), "{errors}");
+    all_end(&processes);
+}
+
+#[test]
+fn a_launcher_that_ends_ends_its_processes() {
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let (launcher, processes) = endless(2);
+        kill_process(Pid::from_child(&launcher), signal).unwrap();
+        let output = launcher.wait_with_output().unwrap();
+        if signal != Signal::KILL {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(130), "{signal:?}: {errors}");
+            assert!(errors.ends_with("error: interrupted\n"), "{signal:?}: {errors}");
+        }
+        all_end(&processes);
+    }
+}
