@@ -314,6 +314,10 @@ pub enum Error {
     #[error("cannot write the trace: {0}")]
     WriteTrace(talpf_traces::Error),
 
+    /// A trace cannot be written in another form.
+    #[error("nothing is converted: {0}")]
+    ConvertTrace(talpf_traces::Error),
+
     /// A trace cannot be made of others.
     #[error("no trace is made: {0}")]
     MakeTrace(talpf_traces::Error),

@@ -23,12 +23,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Summary`] says where the time of a trace went, and [`render()`] draws it. Both read the files of any
-//! Paraver trace by a [`Reader`](paraver::Reader).
+//! A [`Summary`] says where the time of a trace went, [`render()`] draws it, and [`convert()`] writes it for other
+//! programs. All read the files of any Paraver trace by a [`Reader`](paraver::Reader).
 //!
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
 //! prints nothing. The contents of a trace are described in its `README.md`.
 
+mod convert;
 mod counted;
 mod error;
 mod event;
@@ -42,6 +43,7 @@ mod stream;
 mod summary;
 mod sync_mode;
 
+pub use convert::{Conversion, convert, convert_to_csv};
 pub use counted::counted;
 pub use error::{Error, Result};
 pub use event::{Event, ValueKind, WaitNs};

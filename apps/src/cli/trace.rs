@@ -1,5 +1,6 @@
 //! `talpf trace`.
 
+mod convert;
 mod edit;
 mod picture;
 mod summary;
@@ -30,6 +31,8 @@ enum Command {
     Summary(summary::Options),
     /// Draw states or events over time as SVG or PNG
     Render(picture::Options),
+    /// Write the trace in a form of other programs
+    Convert(convert::Options),
     /// Write a part of a trace as a trace
     Cut(edit::CutOptions),
     /// Join pieces of one run, of other times or other rows, in one trace
@@ -43,6 +46,10 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         Command::Render(options) => {
             let path = picture::draw(options)?;
             super::print(&format!("picture {}\n", path.display()))
+        }
+        Command::Convert(options) => {
+            let line = |path: &PathBuf| format!("file {}\n", path.display());
+            super::print(&convert::files(&options)?.iter().map(line).collect::<String>())
         }
         Command::Cut(options) => print_path(&edit::cut(&options)?),
         Command::Merge(options) => print_path(&edit::merge(&options)?),

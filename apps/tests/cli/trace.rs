@@ -174,6 +174,44 @@ fn pictures_of_a_run() {
 }
 
 #[test]
+fn other_forms_of_a_run() {
+    let folder = tempdir().unwrap();
+    run("talpf-cached", folder.path());
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let prv = path("jacobi.prv");
+    let convert = |form: &str, out: &str| {
+        talpf_with(&["trace", "convert", &prv, "--to", form, "-o", &path(out)])
+    };
+    assert_eq!(
+        stdout_of(&convert("perfetto", "new/run.pftrace")),
+        format!("file {}\n", path("new/run.pftrace"))
+    );
+    stdout_of(&convert("chrome", "run.json"));
+    let json = fs::read_to_string(path("run.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    assert_eq!(events.iter().filter(|event| event["ph"] == "f").count(), 36);
+    let files = stdout_of(&convert("csv", "tables"));
+    assert_eq!(files.lines().count(), 3, "{files}");
+    let messages = fs::read_to_string(path("tables/messages.csv")).unwrap();
+    assert_eq!(messages.lines().count(), 1 + 36);
+
+    for (form, out, named) in [
+        ("chrome", "jacobi.prv", "is an input, and would be replaced"),
+        ("perfetto", "jacobi.pcf", "is an input, and would be replaced"),
+        ("perfetto", "tables", "tables: not a file"),
+        ("csv", "run.json", "run.json"),
+        ("otf2", "x", "possible values: perfetto, chrome, csv"),
+    ] {
+        let error = error_of(&convert(form, out));
+        assert!(error.contains(named), "{error}");
+    }
+    fs::write(&prv, "#Paraver (1/1/2026 at 00:00):5_ns:0:1:1(1:0)\n1:0:1:1:1:0:9:1\n").unwrap();
+    let error = error_of(&convert("chrome", "run.json"));
+    assert!(error.contains("nothing is converted: ") && error.contains(":2: time 9"), "{error}");
+}
+
+#[test]
 fn parts_of_a_run_are_joined_again() {
     let folder = tempdir().unwrap();
     run("talpf-cached", folder.path());

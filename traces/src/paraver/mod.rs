@@ -9,12 +9,16 @@
 mod check;
 mod edit;
 mod event_kind;
+mod inputs;
 mod partial;
 mod write;
 
+pub(crate) use check::Names;
 pub use check::{Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_view};
 pub use edit::{cut, merge};
 pub use event_kind::EventKind;
+pub(crate) use inputs::refuse_inputs;
+pub(crate) use partial::Partial;
 pub use write::{TraceFiles, TraceInfo};
 
 /// Largest number of threads, tasks or cpus: Paraver numbers them with 16 bits.

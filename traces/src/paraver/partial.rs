@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Complete file under a temporary name, removed unless published.
-pub(super) struct Partial {
+/// File under a temporary name, removed unless published.
+pub(crate) struct Partial {
     path: PathBuf,
     partial: PathBuf,
 }
@@ -23,25 +23,35 @@ impl Partial {
     }
 
     /// Like [`write`](Self::write), for a content that has other causes to fail.
-    pub(super) fn fill(
+    pub(crate) fn fill(
         path: PathBuf,
         content: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
     ) -> Result<Self> {
-        let mut partial = path.clone().into_os_string();
-        partial.push(".partial");
-        let this = Self { path, partial: partial.into() };
-        let file = File::create(&this.partial).map_err(Error::io(&this.partial))?;
-        let mut out = BufWriter::with_capacity(1 << 18, file);
+        let (this, mut out) = Self::create(path)?;
         content(&mut out)?;
         out.flush().map_err(Error::io(&this.path))?;
         Ok(this)
     }
 
+    /// Creates an empty file that `publish` names `path`. The caller writes and flushes it before.
+    pub(crate) fn create(path: PathBuf) -> Result<(Self, BufWriter<File>)> {
+        let this = Self { partial: temporary(&path), path };
+        let file = File::create(&this.partial).map_err(Error::io(&this.partial))?;
+        Ok((this, BufWriter::with_capacity(1 << 18, file)))
+    }
+
     /// Gives the file its name, in place of one that has it.
-    pub(super) fn publish(self) -> Result<PathBuf> {
+    pub(crate) fn publish(self) -> Result<PathBuf> {
         fs::rename(&self.partial, &self.path).map_err(Error::io(&self.path))?;
         Ok(self.path.clone())
     }
+}
+
+/// Returns the name of a file while it is written.
+pub(super) fn temporary(path: &Path) -> PathBuf {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    partial.into()
 }
 
 impl Drop for Partial {

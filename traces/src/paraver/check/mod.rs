@@ -10,6 +10,7 @@ mod fields;
 mod header;
 mod labels;
 mod lines;
+mod names;
 mod objects;
 mod reader;
 mod record;
@@ -22,6 +23,7 @@ mod view_file;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use names::Names;
 pub use reader::Reader;
 pub use record::Record;
 pub(in crate::paraver) use record::Visitor;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::body;
 use super::header::Header;
-use super::labels::Labels;
 use super::lines::Lines;
+use super::names::Names;
 use super::record::{Record, Visitor};
 use super::report::{Log, Report};
 use super::rule::{Rule, Severity};
@@ -21,7 +21,7 @@ pub struct Reader {
     path: PathBuf,
     lines: Lines,
     header: Header,
-    labels: Labels,
+    names: Names,
     ranks: Vec<u32>,
 }
 
@@ -33,7 +33,8 @@ impl Reader {
     pub fn open(prv: impl AsRef<Path>) -> Result<Self> {
         let path = prv.as_ref().to_owned();
         let mut lines = Lines::open(&path, Rule::CarriageReturn)?;
-        let labels = super::check_labels(&path, &mut Report::default())?.unwrap_or_default();
+        let labels = super::check_labels(&path, &mut Report::default())?;
+        let names = Names::new(labels.unwrap_or_default());
         let mut report = Report::default();
         let mut log = Log::new(&mut report, &path);
         let header = super::check_header(&mut lines, &mut log)?;
@@ -43,7 +44,7 @@ impl Reader {
             return Err(Error::BadRecord { path, line: 1, text });
         };
         let ranks = header.objects.ranks_of_threads();
-        Ok(Self { path, lines, header, labels, ranks })
+        Ok(Self { path, lines, header, names, ranks })
     }
 
     /// Length of the trace.
@@ -73,27 +74,22 @@ impl Reader {
 
     /// Label of a state; its number if it has none.
     pub fn state_label(&self, state: u32) -> Cow<'_, str> {
-        self.labels
-            .state(state.into())
-            .map_or_else(|| format!("state {state}").into(), Cow::Borrowed)
+        self.names.state_label(state)
     }
 
     /// Label of an event type; its number if it has none.
     pub fn type_label(&self, kind: u32) -> Cow<'_, str> {
-        self.labels
-            .event_type(kind.into())
-            .map_or_else(|| format!("type {kind}").into(), Cow::Borrowed)
+        self.names.type_label(kind)
     }
 
     /// Label of a value of an event type; the number if it has none.
     pub fn value_label(&self, kind: u32, value: i64) -> Cow<'_, str> {
-        let label = self.labels.values(kind.into()).and_then(|values| values.get(&value.into()));
-        label.map_or_else(|| value.to_string().into(), |label| Cow::Borrowed(label.as_str()))
+        self.names.value_label(kind, value)
     }
 
     /// Returns the values of an event type that have labels, in no order.
     pub fn labelled_values(&self, kind: u32) -> impl Iterator<Item = (i64, &str)> {
-        let values = self.labels.values(kind.into()).into_iter().flatten();
+        let values = self.names.labels().values(kind.into()).into_iter().flatten();
         values.filter_map(|(value, label)| Some((i64::try_from(*value).ok()?, label.as_str())))
     }
 
@@ -102,10 +98,29 @@ impl Reader {
     ///
     /// **Errors**: [`BadRecord`](Error::BadRecord) at the first line that Paraver would refuse or
     /// misread; the records before it have been visited.
-    pub fn read(&mut self, visit: impl FnMut(Record<'_>)) -> Result<Vec<String>> {
-        let mut taker = Taker { visit, losses: Vec::new() };
+    pub fn read(&mut self, mut visit: impl FnMut(Record<'_>)) -> Result<Vec<String>> {
+        self.try_read(|record| {
+            visit(record);
+            Ok(())
+        })
+    }
+
+    /// Gives records to `visit` until it fails, in the order of the file. Returns the comments that say what
+    /// the trace lacks.
+    ///
+    /// **Errors**: as [`read`](Self::read), and the first one of `visit`.
+    pub(crate) fn try_read(
+        &mut self,
+        visit: impl FnMut(Record<'_>) -> Result<()>,
+    ) -> Result<Vec<String>> {
+        let mut taker = Taker { visit, visited: Ok(()), losses: Vec::new() };
         self.visit(&mut taker)?;
         Ok(taker.losses)
+    }
+
+    /// Labels of the trace, which outlive a borrow of the reader.
+    pub(crate) fn names(&self) -> Names {
+        self.names.clone()
     }
 
     /// Gives all lines to `visitor`, in the order of the file.
@@ -137,7 +152,7 @@ impl Reader {
     /// Returns the event types whose values last until the next one: levels of ours, and those of other
     /// programs that have labelled values. A number without labels may be that of a moment.
     pub(crate) fn levels(&self) -> HashSet<u32> {
-        let labelled = self.labels.types_with_values();
+        let labelled = self.names.labels().types_with_values();
         let others = labelled.filter(|kind| EventKind::of(*kind).is_none());
         let ours = EventKind::ALL.into_iter().filter(|kind| kind.is_level());
         others.chain(ours.map(EventKind::number)).collect()
@@ -159,12 +174,14 @@ impl Reader {
 /// Visitor that takes records and losses.
 struct Taker<F> {
     visit: F,
+    /// Result of the last visit.
+    visited: Result<()>,
     losses: Vec<String>,
 }
 
-impl<F: FnMut(Record<'_>)> Visitor for Taker<F> {
+impl<F: FnMut(Record<'_>) -> Result<()>> Visitor for Taker<F> {
     fn record(&mut self, record: Record<'_>) {
-        (self.visit)(record);
+        self.visited = (self.visit)(record);
     }
 
     fn comment(&mut self, text: &[u8]) {
@@ -172,6 +189,10 @@ impl<F: FnMut(Record<'_>)> Visitor for Taker<F> {
         if LOSSES.iter().any(|loss| text.contains(loss)) {
             self.losses.push(text.into_owned());
         }
+    }
+
+    fn line_ends(&mut self, _: &Report) -> Result<()> {
+        std::mem::replace(&mut self.visited, Ok(()))
     }
 }
 

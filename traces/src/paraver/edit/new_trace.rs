@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::paraver::check::beside;
-use crate::paraver::partial::Partial;
-use crate::paraver::{Reader, TraceFiles};
+use crate::paraver::{Partial, Reader, TraceFiles, refuse_inputs};
 
 /// Paths of a new trace, none of which is a file of an input.
 pub(super) struct NewTrace {
@@ -25,14 +24,7 @@ impl NewTrace {
         let [pcf, row] = ["pcf", "row"].map(|extension| out.with_extension(extension));
         let files = TraceFiles { prv: out.to_owned(), pcf, row };
         for path in [&files.prv, &files.pcf, &files.row] {
-            let Ok(place) = fs::canonicalize(path) else { continue };
-            let is_input = |input: &&Path| {
-                let files = [input.to_path_buf(), beside(input, "pcf"), beside(input, "row")];
-                files.iter().any(|file| fs::canonicalize(file).is_ok_and(|file| file == place))
-            };
-            if inputs.iter().any(is_input) {
-                return Err(Error::SameFile { path: path.clone() });
-            }
+            refuse_inputs(path, inputs)?;
         }
         Ok(Self { files })
     }
