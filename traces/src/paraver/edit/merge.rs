@@ -23,7 +23,7 @@ const NOT_RECORDED: u32 = State::NotRecorded.number();
 /// labels and names of the first.
 ///
 /// Each piece has other rows, such as those of its process, or other times, such as what
-/// [`cut`](super::cut) has made. A row that no piece shows at a time is `Not recorded` between two
+/// [`cut`](super::cut()) has made. A row that no piece shows at a time is `Not recorded` between two
 /// pieces, and `Not created` before the first and after the last.
 ///
 /// **Errors**: those of the files, and [`BadRecord`](Error::BadRecord) at the first line that Paraver
