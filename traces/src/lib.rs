@@ -23,7 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Summary`] says where the time of a trace went, [`render()`] draws it, and [`convert()`] writes it for other
+//! A [`Summary`] says where the time of a trace went, [`render()`] draws it, a [`Diff`] compares two, and [`convert()`] writes it for other
 //! programs. All read the files of any Paraver trace by a [`Reader`](paraver::Reader).
 //!
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
@@ -31,6 +31,7 @@
 
 mod convert;
 mod counted;
+mod diff;
 mod error;
 mod event;
 mod label;
@@ -42,9 +43,11 @@ mod state;
 mod stream;
 mod summary;
 mod sync_mode;
+mod table;
 
 pub use convert::{Conversion, convert, convert_to_csv};
 pub use counted::counted;
+pub use diff::{Change, Diff};
 pub use error::{Error, Result};
 pub use event::{Event, ValueKind, WaitNs};
 pub use label::LabelId;

@@ -1,6 +1,7 @@
 //! `talpf trace`.
 
 mod convert;
+mod diff;
 mod edit;
 mod picture;
 mod summary;
@@ -29,6 +30,8 @@ enum Command {
     },
     /// Say where the time of the workers went
     Summary(summary::Options),
+    /// Compare two traces: what changed in tasks, states and syncs
+    Diff(diff::Options),
     /// Draw states or events over time as SVG or PNG
     Render(picture::Options),
     /// Write the trace in a form of other programs
@@ -43,6 +46,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     match options.command {
         Command::Check { file } => check(&file),
         Command::Summary(options) => super::print(&summary::text(&options)?),
+        Command::Diff(options) => super::print(&diff::text(&options)?),
         Command::Render(options) => {
             let path = picture::draw(options)?;
             super::print(&format!("picture {}\n", path.display()))

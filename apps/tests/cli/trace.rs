@@ -142,6 +142,34 @@ fn summary_has_what_a_run_did() {
 }
 
 #[test]
+fn runs_are_compared() {
+    let folder = tempdir().unwrap();
+    let [first, second] = ["cached", "default"].map(|mode| {
+        run(&format!("talpf-{mode}"), &folder.path().join(mode));
+        folder.path().join(mode).join("jacobi.prv").to_str().unwrap().to_owned()
+    });
+    let diff = |arguments: &[&str]| talpf_with(&[&["trace", "diff"], arguments].concat());
+    let json = stdout_of(&diff(&[&first, &second, "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    // A body that helps runs in several slices.
+    assert!(json["tasks"]["main"]["first"]["count"].as_u64().unwrap() >= 3);
+    assert_eq!(json["syncs"]["cached"]["is_marked"], true);
+    assert_eq!(json["syncs"]["cached"]["second"]["count"], 0);
+    let text = stdout_of(&diff(&[&first, &first, "--explain"]));
+    assert!(text.contains("cost of syncs") && text.contains("spread   "), "{text}");
+    let json = stdout_of(&diff(&[&first, &first, "--json"]));
+    assert!(!json.contains("\"is_marked\": true"), "{json}");
+
+    assert!(error_of(&diff(&[&first])).contains("<B.prv>"));
+    let missing = folder.path().join("missing.prv");
+    let error = error_of(&diff(&[&first, missing.to_str().unwrap()]));
+    assert!(
+        error.starts_with("cannot read the trace ") && error.contains("missing.prv"),
+        "{error}"
+    );
+}
+
+#[test]
 fn pictures_of_a_run() {
     let folder = tempdir().unwrap();
     run("talpf-cached", folder.path());

@@ -17,8 +17,12 @@ pub struct Distribution {
     pub count: u64,
     /// Sum of all.
     pub total_ns: u64,
+    /// Duration that a quarter of them do not exceed, within 1 %.
+    pub quartile1_ns: u64,
     /// Duration that half of them do not exceed, within 1 %.
     pub median_ns: u64,
+    /// Duration that three quarters of them do not exceed, within 1 %.
+    pub quartile3_ns: u64,
     /// Duration that 99 of 100 do not exceed, within 1 %.
     pub p99_ns: u64,
 }
@@ -47,7 +51,9 @@ impl Durations {
         Distribution {
             count: self.histogram.len(),
             total_ns: self.total_ns,
+            quartile1_ns: quantile(0.25),
             median_ns: quantile(0.5),
+            quartile3_ns: quantile(0.75),
             p99_ns: quantile(0.99),
         }
     }

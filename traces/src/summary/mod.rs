@@ -32,6 +32,8 @@ pub struct Summary {
     pub ranks: Vec<RankSummary>,
     /// Task types by name.
     pub tasks: BTreeMap<String, TaskSummary>,
+    /// Times that rows were in a state without an interruption, by its label; Not created is left out.
+    pub states: BTreeMap<String, Distribution>,
     /// Costs of syncs by mode, one for each round that a rank has ended.
     pub syncs: BTreeMap<String, Distribution>,
     /// Messages between ranks.
@@ -112,7 +114,8 @@ states of a rank          time of its rows in each state; Not created is left ou
 tasks                     bodies that have begun
 slices                    times a body ran without an interruption; one that helps others or is
                           suspended runs in several
-total, median, p99        sum, half and 99 of 100 of the durations, the latter two within 1 %
+total, median, p99        sum, half and 99 of 100 of the durations, the latter two within 1 %;
+                          JSON has the quartiles, too, and all of it for each state
 cost of a sync            from where the end of the round was asked for and the rank's own
                           operations were posted, to the end of the round
 latency of a message      from where the data left (physical send) to where it had arrived

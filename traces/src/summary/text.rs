@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::{Distribution, Summary};
 use crate::counted;
+use crate::table::{Table, time};
 
 /// Largest number of ranks with a line each, and of pairs that are listed.
 const LINES: usize = 32;
@@ -65,7 +66,7 @@ impl Summary {
         let mut types: Vec<_> = self.tasks.iter().collect();
         types.sort_by_key(|(_, tasks)| std::cmp::Reverse(tasks.slices.total_ns));
         for (label, tasks) in types {
-            let Distribution { count, total_ns, median_ns, p99_ns } = tasks.slices;
+            let Distribution { count, total_ns, median_ns, p99_ns, .. } = tasks.slices;
             table.add(vec![
                 label.clone(),
                 tasks.tasks.to_string(),
@@ -82,7 +83,7 @@ impl Summary {
     fn syncs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(&["cost of syncs", "rounds", "total", "median", "p99"]);
         for (mode, costs) in &self.syncs {
-            let Distribution { count, total_ns, median_ns, p99_ns } = *costs;
+            let Distribution { count, total_ns, median_ns, p99_ns, .. } = *costs;
             let times = [total_ns, median_ns, p99_ns].map(time);
             table.add([mode.clone(), count.to_string()].into_iter().chain(times).collect());
         }
@@ -121,50 +122,6 @@ fn more(f: &mut fmt::Formatter<'_>, length: usize, what: &str) -> fmt::Result {
     }
 }
 
-/// Columns of text: the first is aligned to the left, the others to the right.
-struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(|&word| word.to_owned()).collect()] }
-    }
-
-    fn add(&mut self, row: Vec<String>) {
-        self.rows.push(row);
-    }
-
-    /// Writes the table below a blank line; nothing if it has a head alone.
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.rows.len() == 1 {
-            return Ok(());
-        }
-        writeln!(f)?;
-        let columns = self.rows[0].len();
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-        for row in &self.rows {
-            write!(f, "{:<1$}", row[0], widths[0])?;
-            for (cell, width) in row.iter().zip(&widths).skip(1) {
-                write!(f, "  {cell:>width$}")?;
-            }
-            writeln!(f)?;
-        }
-        Ok(())
-    }
-}
-
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-/// Formats a duration with the unit that leaves one to four digits before the point.
-fn time(ns: u64) -> String {
-    match ns {
-        0..10_000 => format!("{ns} ns"),
-        10_000..10_000_000 => format!("{:.1} us", ns as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.1} s", ns as f64 / 1e9),
-    }
 }

@@ -27,6 +27,7 @@ pub(super) struct Totals {
     /// Task type that each row shows, and since when; 0 outside tasks.
     shown: Vec<(i64, u64)>,
     tasks: BTreeMap<i64, Tasks>,
+    states: BTreeMap<u32, Durations>,
     syncs: BTreeMap<i64, Durations>,
     kinds: BTreeMap<i64, u64>,
     latency: Durations,
@@ -55,6 +56,7 @@ impl Totals {
             shown: vec![(0, 0); ranks_of_rows.len()],
             ranks_of_rows,
             tasks: BTreeMap::new(),
+            states: BTreeMap::new(),
             syncs: BTreeMap::new(),
             kinds: BTreeMap::new(),
             latency: Durations::default(),
@@ -84,6 +86,7 @@ impl Totals {
         }
         let rank = &mut self.ranks[self.ranks_of_rows[row] as usize];
         grow(rank.states_ns.entry(state).or_default(), duration_ns);
+        self.states.entry(state).or_default().add(duration_ns);
         let worker = if cpu == 0 { u64::from(u32::MAX) + row as u64 } else { cpu.into() };
         let running = if state == RUNNING { duration_ns } else { 0 };
         grow(self.running_ns.entry(worker).or_default(), running);
@@ -126,6 +129,9 @@ impl Totals {
             let name = reader.value_label(TASK_TYPE, *label).into_owned();
             (name, TaskSummary { tasks: tasks.started, slices })
         };
+        let state = |(state, times): (&u32, &Durations)| {
+            (reader.state_label(*state).into_owned(), times.distribution())
+        };
         let sync = |(mode, costs): (&i64, &Durations)| {
             (reader.value_label(SYNC_MODE, *mode).into_owned(), costs.distribution())
         };
@@ -135,6 +141,7 @@ impl Totals {
             efficiency: self.efficiency(duration_ns),
             ranks: self.ranks(reader),
             tasks: self.tasks.iter().map(task).collect(),
+            states: self.states.iter().map(state).collect(),
             syncs: self.syncs.iter().map(sync).collect(),
             messages: self.messages(reader),
             lost,

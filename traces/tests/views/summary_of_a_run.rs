@@ -72,7 +72,14 @@ fn times_tasks_syncs_and_messages() {
     assert_eq!(summary.tasks["edge"].slices.total_ns, 100);
     assert_eq!(
         summary.syncs["cached"],
-        Distribution { count: 1, total_ns: 3, median_ns: 3, p99_ns: 3 }
+        Distribution {
+            count: 1,
+            total_ns: 3,
+            quartile1_ns: 3,
+            median_ns: 3,
+            quartile3_ns: 3,
+            p99_ns: 3
+        }
     );
     let messages = &summary.messages;
     assert_eq!(messages.kinds, BTreeMap::from([("put".to_owned(), 1)]));
