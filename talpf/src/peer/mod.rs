@@ -191,18 +191,17 @@ impl Peers {
 
     /// Runs the deferred actions of the windows of `target`: posts the operations that they have
     /// admitted, and retries those of sources that have credit again. The caller holds no lock.
+    /// Returns `true` if something has changed, and not only been tried.
     #[inline]
-    pub(crate) fn run_deferred(&self, target: Rank, freed: Freed) {
-        if !freed.is_nothing() {
-            self.run_deferred_slow(target, freed);
-        }
+    pub(crate) fn run_deferred(&self, target: Rank, freed: Freed) -> bool {
+        !freed.is_nothing() && self.run_deferred_slow(target, freed)
     }
 
     #[cold]
-    fn run_deferred_slow(&self, target: Rank, freed: Freed) {
+    fn run_deferred_slow(&self, target: Rank, freed: Freed) -> bool {
         let has_landed = |source| self.has_landed(source, target);
         let Some(peer) = self.local(target) else {
-            return;
+            return false;
         };
         let freed = peer.windows.post_admitted(freed, &has_landed);
         if peer.windows.has_delayed() {
@@ -210,5 +209,6 @@ impl Peers {
         }
         // Remote ranks count their credit themselves.
         freed.sources().iter().filter_map(|rank| self.local(*rank)).for_each(LocalPeer::resume);
+        freed.has_progress()
     }
 }

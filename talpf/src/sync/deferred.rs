@@ -43,12 +43,13 @@ impl Deferred {
         if let Some((sync, result)) = self.ended.take() {
             sync.end(result.map_err(|error| *error), sender);
         }
-        if !self.settled.is_nothing() {
-            sender.peers.run_deferred(sender.rank(), std::mem::take(&mut self.settled));
+        if sender.peers.run_deferred(sender.rank(), std::mem::take(&mut self.settled)) {
             // Operations that have landed have arrived: the thread inside makes another pass.
             sender.own.ring_doorbell();
         }
-        freed.into_iter().for_each(|freed| sender.peers.run_deferred(sender.rank(), freed));
+        if let Some(freed) = freed {
+            sender.peers.run_deferred(sender.rank(), freed);
+        }
         if !self.to_notify.0.is_empty() {
             let targets = std::mem::take(&mut self.to_notify.0);
             targets.into_iter().for_each(|target| sender.peers.notify(target));

@@ -139,6 +139,14 @@ impl Freed {
         self.0.is_none()
     }
 
+    /// Returns `true` if operations were posted, sources have credit again, or guards are to be
+    /// released.
+    pub(crate) fn has_progress(&self) -> bool {
+        self.0.as_ref().is_some_and(|lists| {
+            !(lists.posted.is_empty() && lists.sources.is_empty() && lists.guards.is_empty())
+        })
+    }
+
     /// Takes the operations to be posted.
     pub(super) fn take_admitted(&mut self) -> SmallVec<[Admitted; 1]> {
         self.0.as_mut().map(|lists| std::mem::take(&mut lists.admitted)).unwrap_or_default()

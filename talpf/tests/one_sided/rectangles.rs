@@ -232,8 +232,8 @@ async fn zeros(
 /// A column of more rows than a send queue has room for, from a column and from an array.
 #[test]
 fn a_column_is_one_operation_however_long_it_is() {
-    for rows in [1_022, 1_023, 1_024, 5_000] {
-        let ends = common::run(common::config(2, 2), move |ctx| async move {
+    for (rows, workers) in [(1_022, 2), (1_023, 2), (1_024, 2), (5_000, 2), (5_000, 1)] {
+        let ends = common::run(common::config(2, workers), move |ctx| async move {
             let (matrix, slot) = zeros(&ctx, (rows, 3)).await?;
             let peer = Rank(1 - ctx.rank().0);
             let fill = ctx.group().task("fill").output(&matrix.region(.., 0..1));
