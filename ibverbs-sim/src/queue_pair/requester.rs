@@ -9,7 +9,6 @@ use crate::{
     deferred::Deferred,
     gate::GateHeld,
     link::{Attempt, AttemptError, Message},
-    port::Permit,
     queue_pair::{
         CheckedList, LocalBuffer, QueuePairCore, outstanding::Outstanding, retry::Retry,
         stored_request::StoredRequest,
@@ -31,8 +30,6 @@ pub(crate) struct Requester {
     pub(crate) process: Option<u32>,
     /// Requests under way to that process.
     pub(super) outstanding: Box<Outstanding>,
-    /// Permit of the peer there, once it has sent one.
-    pub(super) permit: Option<Box<Permit>>,
     pub(crate) next_psn: u32,
     /// Number of requests ever carried out, wrapping: what a completion frees.
     executed: u32,
