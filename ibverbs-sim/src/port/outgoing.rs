@@ -4,8 +4,8 @@
 //! cut into messages of the rail: short packets share a message, and a long one has several. Memory
 //! of messages that were sent is used again.
 //!
-//! One thread at a time gives the messages for a process to the rail, in order. Who queues a packet
-//! meanwhile leaves it to that thread, which checks again before it ends.
+//! Messages for a process are given to the rail in order, by one thread at a time. A thread that queues
+//! a packet meanwhile leaves it to that one, which checks again before it ends.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Ranks in processes of their own, which share memory. Here they are threads, each with a runtime,
 //! a device and a rail to the others.
 //!
-//! What holds in one process, and over a wire, holds here, so tests of that are run again.
+//! Tests of ranks in one process, and over a wire, are run again, since the same holds here.
 
 #[path = "../one_sided/atomics.rs"]
 mod atomics;

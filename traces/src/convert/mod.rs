@@ -1,8 +1,8 @@
 //! Traces in forms that other programs show.
 //!
-//! One pass over the records, in memory that grows with rows and labels, but not with them. `sequence` finds slices of tasks,
-//! states, counters and messages; a form (`perfetto`, `chrome`) writes them as they come. `csv`
-//! writes each record as it is.
+//! Records are read once, in memory that grows with rows and labels, but not with records. `sequence`
+//! finds slices of tasks, states, counters and messages; a form (`perfetto`, `chrome`) writes them as
+//! they come. `csv` writes each record as it is.
 
 mod chrome;
 mod csv;
