@@ -174,6 +174,12 @@ impl Checked<'_> {
         (Self { length: count, ..self }, rest)
     }
 
+    /// Returns the memory, which is valid while the hold lasts.
+    pub(crate) fn memory(self) -> NonNull<[u8]> {
+        let start = NonNull::new(self.start).unwrap_or(NonNull::dangling());
+        NonNull::slice_from_raw_parts(start, self.length)
+    }
+
     /// Appends the memory to `bytes`.
     pub(crate) fn append_to(self, bytes: &mut Vec<u8>) {
         if self.is_word() {
@@ -252,6 +258,11 @@ impl Writable<'_> {
 
     pub(crate) fn len(self) -> usize {
         self.0.length
+    }
+
+    /// Returns the memory, as [`Checked::memory`] does.
+    pub(crate) fn memory(self) -> NonNull<[u8]> {
+        self.0.memory()
     }
 
     /// Splits the memory as [`Checked::split_at`] does.

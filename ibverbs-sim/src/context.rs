@@ -112,6 +112,7 @@ impl Context {
         for queue_pair in self.core.device.all() {
             if Arc::ptr_eq(&queue_pair.context, &self.core) {
                 queue_pair.cut_off();
+                queue_pair.close_permit();
             }
         }
     }

@@ -14,7 +14,8 @@
 //! [`QueuePair::connect_to`], and follow the same rules.
 //!
 //! A rail has messages, and writes and reads of registered memory, between processes. [`ShmRail`] is
-//! that of one machine, [`Packets`] runs over any [`Wire`]. Queue pairs use messages at present.
+//! that of one machine, [`Packets`] runs over any [`Wire`]. Queue pairs send their requests as messages,
+//! and copy data at once where the rail maps the memory of both processes.
 //!
 //! Only the reliable connected transport exists, so a send queue never stops alone: the state that
 //! verbs call "send queue error" does not occur. The crate never reads a clock, starts a thread or

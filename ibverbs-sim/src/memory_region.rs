@@ -8,8 +8,8 @@
 use std::{fmt, ptr::NonNull, sync::Arc};
 
 use crate::{
-    Access, Error, LocalKey, RemoteAddress, RemoteKey, Result, ScatterGather, attributes::within,
-    protection_domain::DomainCore,
+    Access, Error, LocalKey, RailKey, RemoteAddress, RemoteKey, Result, ScatterGather,
+    attributes::within, protection_domain::DomainCore,
 };
 
 /// A registered memory region. Dropping it deregisters the memory.
@@ -19,6 +19,8 @@ pub struct MemoryRegion {
     address: u64,
     length: usize,
     access: Access,
+    /// Key of the memory by the rail of the device, if that maps it.
+    rail_key: Option<RailKey>,
     /// `true` if no request uses the region, so that its drop does not wait.
     unused: bool,
 }
@@ -46,7 +48,13 @@ impl MemoryRegion {
         // SAFETY: the memory is the caller's to vouch for until this region is dropped, and its
         // drop closes the key and waits for the device's holds.
         let key = unsafe { device.keys.open(start, length, domain.number, access)? };
-        Ok(Self { domain: Arc::clone(domain), key, address, length, access, unused: false })
+        let memory = NonNull::slice_from_raw_parts(start, length);
+        let rail_key = device.port.as_ref().and_then(|port| {
+            // SAFETY: as above; the drop takes the memory from the rail, too.
+            unsafe { port.map_region(RemoteKey(key), domain.number, memory, access) }
+        });
+        let domain = Arc::clone(domain);
+        Ok(Self { domain, key, address, length, access, rail_key, unused: false })
     }
 
     /// Returns the key for scatter/gather lists.
@@ -95,7 +103,8 @@ impl MemoryRegion {
 
     /// Deregisters the memory without waiting for any queue pair.
     ///
-    /// **Cost**: two stores and a lock, independent of the number of queue pairs.
+    /// **Cost**: two stores and a lock, independent of the number of queue pairs; with a rail that
+    /// maps memory, the wait for peers that copy at this moment.
     ///
     /// # Safety
     ///
@@ -111,6 +120,9 @@ impl Drop for MemoryRegion {
     fn drop(&mut self) {
         let device = &self.domain.context.device;
         device.keys.close(self.key);
+        if let (Some(port), Some(key)) = (&device.port, &self.rail_key) {
+            port.unmap_region(self.remote_key(), key);
+        }
         if !self.unused {
             self.domain.wait_for_holders();
         }

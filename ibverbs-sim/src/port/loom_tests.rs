@@ -153,6 +153,7 @@ fn loom_a_remote_peer_is_notified_of_the_receive_that_it_missed() {
             psn: 0,
             connection: 3,
             solicited: false,
+            is_delivered: false,
             operation: Operation::Send,
             length: 0,
             payload: b"",

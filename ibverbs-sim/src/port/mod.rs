@@ -16,6 +16,7 @@
 //!
 //! - `packet`: the packets, and their conversion to bytes and back.
 //! - `outgoing`: packets that wait for the rail; they are queued under gates and sent under none.
+//! - `mapped`: data that needs no packet, because the rail maps memory.
 //! - `incoming`: packets from the messages of the rail.
 //! - The requesting end is `queue_pair::remote`; the responding end is the same responder that
 //!   serves peers of this process, so the rules are the same.
@@ -37,6 +38,7 @@
 //! gets no response.
 
 mod incoming;
+mod mapped;
 mod outgoing;
 mod packet;
 
@@ -44,7 +46,10 @@ use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, TryLock};
 
-pub(crate) use self::packet::{MAX_HEAD, Packet, Request, Response, Syndrome};
+use self::mapped::MappedRegions;
+pub(crate) use self::packet::{
+    MAX_HEAD, MappedRegion, Packet, Permit, Request, Response, Syndrome,
+};
 use self::{incoming::Incoming, outgoing::Outgoing, packet::Malformed};
 use crate::{
     Error, LossReason, QueuePairNumber, Rail, RailEvent, Result,
@@ -78,6 +83,8 @@ pub(crate) struct Port {
     /// Packets ever received from each process.
     received: Box<[AtomicU64]>,
     datagrams: Mutex<Datagrams>,
+    /// Regions of each process that can be used at once.
+    regions: Box<[MappedRegions]>,
     /// The first error of a packet that was not sent, for the next thread that makes progress.
     refused: Mutex<Option<Error>>,
 }
@@ -129,6 +136,7 @@ impl Port {
             lost: (0..processes).map(|_| AtomicBool::new(false)).collect(),
             received: (0..processes).map(|_| AtomicU64::new(0)).collect(),
             datagrams: Mutex::default(),
+            regions: (0..processes).map(|_| MappedRegions::default()).collect(),
             refused: Mutex::default(),
             rail,
         }
@@ -321,7 +329,17 @@ impl Port {
         for queue_pair in polled.acknowledged.drain(..) {
             if let Some((process, response)) = queue_pair.acknowledgement() {
                 self.queue(process, &Packet::Response(response), None);
+                self.queue_permit(process, &queue_pair);
             }
+        }
+    }
+}
+
+impl Port {
+    /// Queues the permit of a queue pair, unless its peer has it.
+    fn queue_permit(&self, process: u32, queue_pair: &QueuePairCore) {
+        if let Some(permit) = queue_pair.permit_to_send() {
+            self.queue(process, &permit, None);
         }
     }
 }
@@ -356,6 +374,13 @@ impl Delivery<'_> {
             Packet::ReceiverReady { to, from: peer } => {
                 if let Some(queue_pair) = connected(to, peer) {
                     queue_pair.receiver_ready(self.deferred);
+                }
+            }
+            Packet::Region { key, region } => self.port.regions[from as usize].insert(key, region),
+            Packet::RegionClosed { key } => self.port.regions[from as usize].remove(key),
+            Packet::Permit { to, from: peer, connection, permit } => {
+                if let Some(queue_pair) = connected(to, peer) {
+                    queue_pair.take_permit(connection, permit, self.deferred);
                 }
             }
         }
@@ -410,6 +435,8 @@ impl Delivery<'_> {
         let returns_data = request.operation.returns_data();
         let local = if returns_data {
             LocalBuffer::Brought { length: request.length, into: self.returned }
+        } else if request.is_delivered {
+            LocalBuffer::Delivered { length: request.length }
         } else {
             LocalBuffer::Inline(request.payload)
         };

@@ -3,7 +3,7 @@
 //! All numbers are little-endian. The first byte is the kind of the packet; its payload, if it has
 //! one, is the rest of it. The head, which is everything before the payload, is made on the stack.
 
-use crate::{CompletionStatus, Operation, QueuePairNumber, RemoteAddress, RemoteKey};
+use crate::{CompletionStatus, Operation, QueuePairNumber, RailKey, RemoteAddress, RemoteKey};
 
 /// Most bytes of a packet beside its payload.
 pub(crate) const MAX_HEAD: usize = 64;
@@ -21,6 +21,41 @@ pub(crate) enum Packet<'a> {
         to: QueuePairNumber,
         from: QueuePairNumber,
     },
+    /// Announcement of a region of the sender.
+    Region {
+        key: RemoteKey,
+        region: MappedRegion,
+    },
+    /// Notification that a region is deregistered.
+    RegionClosed {
+        key: RemoteKey,
+    },
+    /// Permission for the requests of a connection.
+    Permit {
+        to: QueuePairNumber,
+        from: QueuePairNumber,
+        /// Number of the connection at the receiver.
+        connection: u32,
+        permit: Permit,
+    },
+}
+
+/// Region of another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MappedRegion {
+    /// Number of the protection domain.
+    pub(crate) domain: u32,
+    /// First address of the region in that process.
+    pub(crate) address: u64,
+    pub(crate) key: RailKey,
+}
+
+/// Right of a queue pair to use the memory of its peer at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Permit {
+    /// Number of the protection domain of the peer.
+    pub(crate) domain: u32,
+    pub(crate) key: RailKey,
 }
 
 /// A request of a queue pair.
@@ -32,6 +67,8 @@ pub(crate) struct Request<'a> {
     /// Number of the connection, which a reset of the sender changes. Responses repeat it.
     pub(crate) connection: u32,
     pub(crate) solicited: bool,
+    /// `true` if the data of a write is at its target already; the payload is empty.
+    pub(crate) is_delivered: bool,
     pub(crate) operation: Operation,
     /// Bytes of the message, including those that are returned.
     pub(crate) length: u64,
@@ -73,6 +110,13 @@ const DATAGRAM: u8 = 0;
 const REQUEST: u8 = 1;
 const RESPONSE: u8 = 2;
 const RECEIVER_READY: u8 = 3;
+const REGION: u8 = 4;
+const REGION_CLOSED: u8 = 5;
+const PERMIT: u8 = 6;
+
+/// Flags of a request.
+const SOLICITED: u8 = 1;
+const DELIVERED: u8 = 2;
 
 /// Statuses with which a peer may refuse a request, by their numbers in packets.
 const NAK_STATUSES: [CompletionStatus; 3] = [
@@ -94,6 +138,15 @@ impl<'a> Packet<'a> {
             Self::Request(request) => request.head(),
             Self::Response(response) => response.head(),
             Self::ReceiverReady { to, from } => Head::new(RECEIVER_READY).word(to.0).word(from.0),
+            Self::Region { key, region } => {
+                let head = Head::new(REGION).word(key.0).word(region.domain);
+                head.long(region.address).key(&region.key)
+            }
+            Self::RegionClosed { key } => Head::new(REGION_CLOSED).word(key.0),
+            Self::Permit { to, from, connection, permit } => {
+                let head = Head::new(PERMIT).word(to.0).word(from.0).word(*connection);
+                head.word(permit.domain).key(&permit.key)
+            }
         }
     }
 
@@ -103,7 +156,10 @@ impl<'a> Packet<'a> {
             Self::Datagram(payload) => payload,
             Self::Request(request) => request.payload,
             Self::Response(response) => response.payload,
-            Self::ReceiverReady { .. } => &[],
+            Self::ReceiverReady { .. }
+            | Self::Region { .. }
+            | Self::RegionClosed { .. }
+            | Self::Permit { .. } => &[],
         }
     }
 
@@ -117,6 +173,23 @@ impl<'a> Packet<'a> {
                 let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
                 reader.end()?;
                 Ok(Self::ReceiverReady { to, from })
+            }
+            REGION => {
+                let key = RemoteKey(reader.word()?);
+                let (domain, address) = (reader.word()?, reader.long()?);
+                let region = MappedRegion { domain, address, key: reader.key()? };
+                Ok(Self::Region { key, region })
+            }
+            REGION_CLOSED => {
+                let key = RemoteKey(reader.word()?);
+                reader.end()?;
+                Ok(Self::RegionClosed { key })
+            }
+            PERMIT => {
+                let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
+                let (connection, domain) = (reader.word()?, reader.word()?);
+                let permit = Permit { domain, key: reader.key()? };
+                Ok(Self::Permit { to, from, connection, permit })
             }
             _ => Err(Malformed),
         }
@@ -138,9 +211,11 @@ impl<'a> Request<'a> {
             Operation::FetchAdd { remote, add } => (5, remote, add, 0),
             Operation::CompareSwap { remote, compare, swap } => (6, remote, compare, swap),
         };
-        let &Self { to, from, psn, connection, solicited, length, .. } = self;
+        let &Self { to, from, psn, connection, solicited, is_delivered, length, .. } = self;
+        let flags =
+            if solicited { SOLICITED } else { 0 } | if is_delivered { DELIVERED } else { 0 };
         let head = Head::new(REQUEST).word(to.0).word(from.0);
-        let head = head.word(psn).word(connection).byte(u8::from(solicited)).byte(opcode);
+        let head = head.word(psn).word(connection).byte(flags).byte(opcode);
         let head = head.long(remote.address).word(remote.key.0).long(first).long(second);
         head.long(length)
     }
@@ -148,7 +223,8 @@ impl<'a> Request<'a> {
     fn read(mut reader: Reader<'a>) -> Result<Self, Malformed> {
         let (to, from) = (reader.queue_pair()?, reader.queue_pair()?);
         let (psn, connection) = (reader.word()?, reader.word()?);
-        let (solicited, opcode) = (reader.byte()? != 0, reader.byte()?);
+        let (flags, opcode) = (reader.byte()?, reader.byte()?);
+        let (solicited, is_delivered) = (flags & SOLICITED != 0, flags & DELIVERED != 0);
         let (address, key) = (reader.long()?, RemoteKey(reader.word()?));
         let remote = RemoteAddress { address, key };
         let (first, second) = (reader.long()?, reader.long()?);
@@ -164,11 +240,16 @@ impl<'a> Request<'a> {
             _ => return Err(Malformed),
         };
         let (length, payload) = (reader.long()?, reader.0);
-        let returned = if operation.returns_data() { length } else { 0 };
+        let is_write =
+            matches!(operation, Operation::Write { .. } | Operation::WriteWithImmediate { .. });
+        if is_delivered && !is_write {
+            return Err(Malformed);
+        }
+        let returned = if operation.returns_data() || is_delivered { length } else { 0 };
         if payload.len() as u64 != length - returned || (operation.is_atomic() && length != 8) {
             return Err(Malformed);
         }
-        Ok(Self { to, from, psn, connection, solicited, operation, length, payload })
+        Ok(Self { to, from, psn, connection, solicited, is_delivered, operation, length, payload })
     }
 }
 
@@ -236,6 +317,14 @@ impl Head {
     fn long(self, long: u64) -> Self {
         self.push(long.to_le_bytes())
     }
+
+    /// Adds a key of a rail, which ends the head.
+    fn key(mut self, key: &RailKey) -> Self {
+        let bytes = key.as_bytes();
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+        self
+    }
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -261,6 +350,11 @@ impl Reader<'_> {
 
     fn queue_pair(&mut self) -> Result<QueuePairNumber, Malformed> {
         Ok(QueuePairNumber(self.word()?))
+    }
+
+    /// Returns the key of a rail that the packet ends with.
+    fn key(&self) -> Result<RailKey, Malformed> {
+        RailKey::from_bytes(self.0).ok_or(Malformed)
     }
 
     fn end(&self) -> Result<(), Malformed> {
@@ -298,18 +392,24 @@ mod tests {
         #[test]
         fn a_request_comes_back(
             operation in operations(), to: u32, from: u32, psn: u32, connection: u32, solicited: bool,
-            bytes in proptest::collection::vec(any::<u8>(), 0..20), read in 0u64..1 << 40,
+            delivered: bool, bytes in proptest::collection::vec(any::<u8>(), 0..20), read in 0u64..1 << 40,
         ) {
             let brings = operation.returns_data();
-            let payload = if brings { &[][..] } else { &bytes[..] };
-            let length = match (operation.is_atomic(), brings) {
+            let is_write = matches!(
+                operation,
+                Operation::Write { .. } | Operation::WriteWithImmediate { .. }
+            );
+            let is_delivered = delivered && is_write;
+            let payload = if brings || is_delivered { &[][..] } else { &bytes[..] };
+            let length = match (operation.is_atomic(), brings || is_delivered) {
                 (true, _) => 8,
                 (_, true) => read,
                 _ => payload.len() as u64,
             };
             let (to, from) = (QueuePairNumber(to), QueuePairNumber(from));
-            let request =
-                Request { to, from, psn, connection, solicited, operation, length, payload };
+            let request = Request {
+                to, from, psn, connection, solicited, is_delivered, operation, length, payload,
+            };
             let sent = to_bytes(Packet::Request(request));
             prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Request(request)));
             prop_assert!(Packet::from_bytes(&sent[..sent.len() - 1]).is_err());
@@ -329,6 +429,25 @@ mod tests {
             let response = Response { to, from, connection, psn, syndrome, payload: &payload };
             let sent = to_bytes(Packet::Response(response));
             prop_assert_eq!(Packet::from_bytes(&sent), Ok(Packet::Response(response)));
+        }
+
+        #[test]
+        fn announcements_come_back(
+            to: u32, from: u32, connection: u32, domain: u32, address: u64,
+            bytes in proptest::collection::vec(any::<u8>(), 0..=RailKey::MAX_BYTES),
+        ) {
+            let (remote, key) = (RemoteKey(from), RailKey::from_bytes(&bytes).unwrap());
+            let region = MappedRegion { domain, address, key };
+            let permit = Permit { domain, key };
+            let (to, from) = (QueuePairNumber(to), QueuePairNumber(from));
+            for packet in [
+                Packet::Region { key: remote, region },
+                Packet::RegionClosed { key: remote },
+                Packet::Permit { to, from, connection, permit },
+            ] {
+                let sent = to_bytes(packet);
+                prop_assert_eq!(Packet::from_bytes(&sent), Ok(packet));
+            }
         }
 
         #[test]

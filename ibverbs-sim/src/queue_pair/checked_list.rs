@@ -37,7 +37,7 @@ impl<M: Copy> CheckedList<M> {
         Ok(checked)
     }
 
-    fn as_slice(&self) -> &[M] {
+    pub(crate) fn as_slice(&self) -> &[M] {
         &self.pieces[..self.count]
     }
 }
@@ -102,6 +102,10 @@ pub(crate) enum LocalBuffer<'a> {
         length: u64,
         into: &'a RefCell<Vec<u8>>,
     },
+    /// Data of another process that is at its target already.
+    Delivered {
+        length: u64,
+    },
 }
 
 impl LocalBuffer<'_> {
@@ -111,14 +115,14 @@ impl LocalBuffer<'_> {
             Self::Inline(bytes) => bytes.len() as u64,
             Self::Source(pieces) => pieces.length,
             Self::Target(pieces) => pieces.length,
-            Self::Brought { length, .. } => length,
+            Self::Brought { length, .. } | Self::Delivered { length } => length,
         }
     }
 
     /// Writes a response to its target.
     pub(crate) fn bring(self, response: Checked<'_>) {
         match self {
-            Self::Inline(_) | Self::Source(_) => {}
+            Self::Inline(_) | Self::Source(_) | Self::Delivered { .. } => {}
             Self::Target(pieces) => pieces.fill(response),
             Self::Brought { into, .. } => response.append_to(&mut into.borrow_mut()),
         }
@@ -143,7 +147,7 @@ impl LocalBuffer<'_> {
                     target = later;
                 }
             }
-            Self::Target(_) | Self::Brought { .. } => {}
+            Self::Target(_) | Self::Brought { .. } | Self::Delivered { .. } => {}
         }
     }
 

@@ -9,7 +9,7 @@ use talpf_primitives::{AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering};
 
 use crate::{
     CompletionOpcode, CompletionStatus, Error, QueuePairInit, QueuePairNumber, QueuePairState,
-    Result, WorkCompletion,
+    RailKey, Result, WorkCompletion,
     attributes::{within, within_nonzero},
     completion::CompletionEntry,
     completion_queue::CompletionQueueCore,
@@ -45,6 +45,9 @@ pub(crate) struct QueuePairCore {
     /// The freed count as last read; the current one may be larger.
     freed: AtomicU32,
     pub(crate) remote_peer: RemotePeer,
+    /// Key by the rail of the device that is open while the peer in another process may use memory
+    /// at once. Locked during calls of the rail, which never call a queue pair.
+    pub(crate) permit: parking_lot::Mutex<Option<RailKey>>,
     /// Held during a transition.
     pub(crate) control: Mutex<()>,
     pub(crate) this: Weak<Self>,
@@ -101,6 +104,7 @@ impl QueuePairCore {
             sends: CachePadded::new(SendQueue::new(Requester::default())),
             freed: AtomicU32::new(0),
             remote_peer: RemotePeer::default(),
+            permit: parking_lot::Mutex::new(None),
             control: Mutex::new(()),
             this: Weak::clone(this),
         });
@@ -161,6 +165,10 @@ impl QueuePairCore {
 
     /// Completes all outstanding requests as flushed, in state ERROR. The caller holds no gate.
     pub(crate) fn flush(&self, deferred: &mut Deferred) {
+        if self.state.load() == QueuePairState::Error {
+            // The peer touches no memory once the first request was flushed.
+            self.close_permit();
+        }
         // Excludes a reset in the middle of the flush: requests that were posted after it would be
         // flushed too.
         let _control = self.control.lock();
@@ -230,6 +238,7 @@ impl QueuePairCore {
         let control = self.control.lock();
         self.reset(&mut deferred);
         drop(control);
+        self.close_permit();
         deferred.run();
         self.context.device.remove(self.number);
         self.context.device.send_slots.release(self.number);

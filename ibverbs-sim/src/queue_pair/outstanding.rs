@@ -25,6 +25,8 @@ pub(super) struct Outstanding {
     bytes: u64,
     /// Number of requests that return data.
     returning: usize,
+    /// Number of requests whose effect depends on their packets.
+    carried: usize,
     /// Index of the first request that has to be sent again; the length if none has to.
     next: usize,
     /// Most requests that may be sent before the peer has carried one out.
@@ -43,6 +45,8 @@ struct SentRequest {
     length: u64,
     pieces: u8,
     inline: u32,
+    /// `true` if the data was copied at once, and the packet is only a notification.
+    is_delivered: bool,
 }
 
 impl Default for Outstanding {
@@ -53,6 +57,7 @@ impl Default for Outstanding {
             inline: VecDeque::new(),
             bytes: 0,
             returning: 0,
+            carried: 0,
             next: 0,
             limit: MAX_REQUESTS,
             response: Retry::default(),
@@ -94,8 +99,14 @@ impl Outstanding {
             && !is_limited
     }
 
+    /// Returns `true` if data may be copied at once without overtaking that of an earlier request.
+    #[inline]
+    pub(super) fn is_delivered(&self) -> bool {
+        self.carried == 0
+    }
+
     /// Adds a request that was sent.
-    pub(super) fn push(&mut self, request: &SendWorkRequest<'_>, length: u64) {
+    pub(super) fn push(&mut self, request: &SendWorkRequest<'_>, length: u64, is_delivered: bool) {
         let (mut pieces, mut inline) = (0, 0);
         match request.payload {
             Payload::Gather(list) => {
@@ -110,7 +121,8 @@ impl Outstanding {
         let &SendWorkRequest { wr_id, operation, flags, .. } = request;
         self.bytes += length;
         self.returning += usize::from(operation.returns_data());
-        let sent = SentRequest { wr_id, operation, flags, length, pieces, inline };
+        self.carried += usize::from(!is_delivered);
+        let sent = SentRequest { wr_id, operation, flags, length, pieces, inline, is_delivered };
         self.requests.push_back(sent);
         self.next = self.len();
     }
@@ -135,6 +147,7 @@ impl Outstanding {
         self.inline.drain(..sent.inline as usize);
         self.bytes -= sent.length;
         self.returning -= usize::from(sent.operation.returns_data());
+        self.carried -= usize::from(!sent.is_delivered);
         self.next = self.next.saturating_sub(1);
     }
 
@@ -166,7 +179,7 @@ impl Outstanding {
         let (first_piece, first_byte) = before.fold((0, 0), |(pieces, inline), sent| {
             (pieces + usize::from(sent.pieces), inline + sent.inline as usize)
         });
-        let SentRequest { wr_id, operation, flags, length, pieces, inline } = sent;
+        let SentRequest { wr_id, operation, flags, length, pieces, inline, .. } = sent;
         let payload = if inline > 0 {
             let bytes = &self.inline.make_contiguous()[first_byte..];
             Payload::Inline(&bytes[..inline as usize])
@@ -179,8 +192,12 @@ impl Outstanding {
         Some((nth, SendWorkRequest { wr_id, operation, payload, flags }, length))
     }
 
-    /// Notes that the request of [`next_to_send`](Self::next_to_send) was sent.
+    /// Notes that the request of [`next_to_send`](Self::next_to_send) was sent, with its data.
     pub(super) fn sent_again(&mut self) {
+        if let Some(sent) = self.requests.get_mut(self.next) {
+            self.carried += usize::from(sent.is_delivered);
+            sent.is_delivered = false;
+        }
         self.next += 1;
     }
 }

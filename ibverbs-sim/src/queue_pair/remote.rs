@@ -11,20 +11,28 @@
 //! sent alone, and the others follow once it was carried out. The peer recognises requests that it
 //! has carried out by their sequence numbers.
 //!
+//! Where the rail maps memory and the peer has sent its permit, data is copied at once instead
+//! (`port::mapped`): a write or read with nothing under way before it ends in its post, and a long
+//! write with an immediate sends a packet without data, as does a write behind such ones. Data is
+//! copied only while no earlier request has its effect by a packet, so the order of effects is that
+//! of posting. A request that is sent again has its data in the packet.
+//!
 //! The peer stores no request for which it has no receive. It responds so, lists itself for the
 //! next receive and checks for one again, in this order: so the notification of a receive comes
 //! after the response that none was posted.
 
+mod permit;
 mod responding;
 
 use talpf_primitives::{AtomicBool, AtomicU32, Ordering};
 
 use crate::{
-    CompletionStatus, Payload, QueuePairNumber, QueuePairState, SendFlags, SendWorkRequest,
+    CompletionStatus, Operation, Payload, QueuePairNumber, QueuePairState, SendFlags,
+    SendWorkRequest,
     deferred::Deferred,
     gate::GateHeld,
     link::AttemptError,
-    port::{Packet, Request, Response, Syndrome},
+    port::{Packet, Permit, Request, Response, Syndrome},
     queue_pair::{
         CheckedList, LocalBuffer, QueuePairCore,
         outstanding::ListBuffer,
@@ -54,6 +62,8 @@ pub(crate) struct RemotePeer {
     peer_connection: AtomicU32,
     /// Sequence number up to which the requests of the peer have a response.
     responded_psn: AtomicU32,
+    /// Set once the peer has been sent the permit.
+    is_permit_sent: AtomicBool,
     /// Set while the queue pair is listed, to acknowledge requests at the end of the poll.
     is_listed: AtomicBool,
 }
@@ -67,6 +77,7 @@ impl Default for RemotePeer {
             notify_on_receive: AtomicBool::new(false),
             peer_connection: AtomicU32::new(0),
             responded_psn: AtomicU32::new(NO_PSN),
+            is_permit_sent: AtomicBool::new(false),
             is_listed: AtomicBool::new(false),
         }
     }
@@ -101,7 +112,9 @@ impl RemotePeer {
     /// Notes that requests of the peer need an acknowledgement, of whose `connection` they are.
     /// Returns `true` if the caller has to list the queue pair for it.
     pub(crate) fn acknowledge_later(&self, connection: u32, is_duplicate: bool) -> bool {
-        self.peer_connection.store(connection, Ordering::Relaxed);
+        if self.peer_connection.swap(connection, Ordering::Relaxed) != connection {
+            self.is_permit_sent.store(false, Ordering::Relaxed);
+        }
         if is_duplicate {
             self.responded_psn.store(NO_PSN, Ordering::Relaxed);
         }
@@ -126,8 +139,8 @@ impl QueuePairCore {
         }
     }
 
-    /// Sends a request to the peer in `process`, unless too many are outstanding. The error says
-    /// which.
+    /// Sends a request to the peer in `process`, unless too many are outstanding, or carries it out
+    /// at once. The error says which of the first two.
     #[cold]
     pub(super) fn attempt_remote(
         &self,
@@ -146,10 +159,19 @@ impl QueuePairCore {
         if requester.outstanding.is_empty() && port.is_lost(process) {
             return AttemptError::Refused(CompletionStatus::RetryExceeded);
         }
+        let is_delivered = permit::copies_at_once(requester, &request.operation, length)
+            .is_some_and(|(permit, at)| port.copy_at_once(process, permit, at, local));
+        let has_notice = matches!(request.operation, Operation::WriteWithImmediate { .. });
+        if is_delivered && !has_notice && requester.outstanding.is_empty() {
+            let success = CompletionStatus::Success;
+            self.complete(requester, request, success, length, deferred);
+            return AttemptError::UnderWay;
+        }
         let (psn, remote) = (requester.next_psn, requester.remote);
+        let local = if is_delivered { LocalBuffer::Delivered { length } } else { local };
         self.send_request(process, remote, psn, request, local, deferred);
         requester.next_psn = (psn + 1) & PSN_MASK;
-        requester.outstanding.push(request, length);
+        requester.outstanding.push(request, length, is_delivered);
         self.remote_peer.under_way.store(requester.outstanding.len() as u32, Ordering::SeqCst);
         if requester.outstanding.len() == 1 {
             self.await_response(requester, held, deferred);
@@ -173,12 +195,23 @@ impl QueuePairCore {
             psn,
             connection: self.remote_peer.connection.load(Ordering::SeqCst),
             solicited: request.flags.contains(SendFlags::SOLICITED),
+            is_delivered: matches!(local, LocalBuffer::Delivered { .. }),
             operation: request.operation,
             length: local.len(),
             payload,
         };
         let more = matches!(local, LocalBuffer::Source(_)).then_some(local);
         self.queue_packet(process, &Packet::Request(packet), more, deferred);
+    }
+
+    /// Takes the permit of the peer for a connection.
+    pub(crate) fn take_permit(&self, connection: u32, permit: Permit, deferred: &mut Deferred) {
+        let handle = |requester: &mut Requester, _: GateHeld<'_>, _: &mut Executor<'_>| {
+            if connection == self.remote_peer.connection.load(Ordering::SeqCst) {
+                requester.permit = Some(Box::new(permit));
+            }
+        };
+        self.sends.deliver(handle, self.executor(deferred));
     }
 
     /// Takes a response that has arrived.

@@ -9,6 +9,7 @@ use crate::{
     deferred::Deferred,
     gate::GateHeld,
     link::{Attempt, AttemptError, Message},
+    port::Permit,
     queue_pair::{
         CheckedList, LocalBuffer, QueuePairCore, outstanding::Outstanding, retry::Retry,
         stored_request::StoredRequest,
@@ -30,6 +31,8 @@ pub(crate) struct Requester {
     pub(crate) process: Option<u32>,
     /// Requests under way to that process.
     pub(super) outstanding: Box<Outstanding>,
+    /// Permit of the peer there, once it has sent one.
+    pub(super) permit: Option<Box<Permit>>,
     pub(crate) next_psn: u32,
     /// Number of requests ever carried out, wrapping: what a completion frees.
     executed: u32,

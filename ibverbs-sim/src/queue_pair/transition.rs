@@ -114,6 +114,13 @@ impl QueuePairCore {
             }
         }
         drop(control);
+        match to {
+            Reset | Failed => self.close_permit(),
+            ReadyToReceive | ReadyToSend if self.remote_peer.process().is_some() => {
+                self.renew_permit();
+            }
+            _ => {}
+        }
         if to == Failed {
             // No packet of a remote peer is carried out after this.
             self.context.device.wait_for_delivery();

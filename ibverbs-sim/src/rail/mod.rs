@@ -124,6 +124,43 @@ pub trait Rail: Send + Sync + 'static {
         context: u64,
     ) -> Result<Posted, RailError>;
 
+    /// Writes `local` to memory of a peer within the call, as far as the keys of the memory and of
+    /// `permit`, which the peer has registered both, allow it: once either is deregistered nothing is
+    /// written. Returns `false` if not everything was written: the memory is not mapped, or a message
+    /// is faster, or the peer has to decide.
+    ///
+    /// The caller may hold locks: an implementation calls nobody and does not panic.
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for reads, and be changed by nobody during the call.
+    unsafe fn write_at_once(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> bool {
+        let _ = (to, local, remote, permit);
+        false
+    }
+
+    /// Reads memory of a peer within the call; otherwise as [`write_at_once`](Self::write_at_once).
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for writes, and be used by nobody else during the call.
+    unsafe fn read_at_once(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> bool {
+        let _ = (to, local, remote, permit);
+        false
+    }
+
     /// Passes a batch of events to `sink`, goes on with operations under way, and returns the number
     /// of events: 0 while another thread polls.
     ///

@@ -1,6 +1,7 @@
 //! Tests of the rules of verbs between processes that share memory: those of processes that a wire
 //! joins, run again.
 
+mod at_once;
 #[path = "../wire/atomics.rs"]
 mod atomics;
 #[path = "../verbs/common/mod.rs"]

@@ -4,7 +4,7 @@
 use std::{
     os::{fd::OwnedFd, unix::net::UnixStream},
     ptr::{self, NonNull},
-    sync::OnceLock,
+    sync::{OnceLock, atomic::AtomicU64 as AtomicWord},
 };
 
 use rustix::{
@@ -34,6 +34,10 @@ use crate::{
 
 /// Bytes of a copy that is made under the lock of the ring, where no other lock is needed.
 const SHORT: usize = 4096;
+/// Bytes from which on a copy by the kernel is faster than messages.
+const LONG_FOR_KERNEL: usize = 16 << 10;
+
+const WORD: usize = size_of::<u64>();
 
 pub(super) struct Peer {
     pub(super) process: u32,
@@ -157,11 +161,40 @@ impl Peer {
         if local.len() <= SHORT {
             let _writer = self.writer.lock();
             // SAFETY: the contract of this function.
-            return unsafe { self.copy_within(0, direction, local, claim) };
+            return unsafe { self.copy_within(0, direction, local, claim, None) };
         }
         let (_lock, number) = self.lock_long();
         // SAFETY: the contract of this function.
-        unsafe { self.copy_within(number, direction, local, claim) }
+        unsafe { self.copy_within(number, direction, local, claim, None) }
+    }
+
+    /// Copies as [`copy`](Self::copy) while the key `permit` is open, too. Returns `false` unless
+    /// everything was copied.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`copy`](Self::copy).
+    pub(super) unsafe fn copy_permitted(
+        &self,
+        direction: Direction,
+        local: NonNull<[u8]>,
+        claim: KeyClaim,
+        permit: u64,
+    ) -> bool {
+        let (writer, long);
+        let number = if local.len() <= SHORT {
+            writer = self.writer.lock();
+            let _ = &writer;
+            0
+        } else {
+            let number;
+            (long, number) = self.lock_long();
+            let _ = &long;
+            number
+        };
+        // SAFETY: the contract of this function.
+        let status = unsafe { self.copy_within(number, direction, local, claim, Some(permit)) };
+        status == Some(CompletionStatus::Success)
     }
 
     /// Writes memory of the peer, and notifies it. Returns `None` if the memory cannot be reached
@@ -179,12 +212,12 @@ impl Peer {
         let mut writer = self.reserve()?;
         let status = if local.len() <= SHORT {
             // SAFETY: the contract of this function.
-            unsafe { self.copy_within(0, Direction::ToPeer, local, claim) }
+            unsafe { self.copy_within(0, Direction::ToPeer, local, claim, None) }
         } else {
             drop(writer);
             let (lock, number) = self.lock_long();
             // SAFETY: the contract of this function.
-            let status = unsafe { self.copy_within(number, Direction::ToPeer, local, claim) };
+            let status = unsafe { self.copy_within(number, Direction::ToPeer, local, claim, None) };
             drop(lock);
             writer = self.writer.lock();
             status
@@ -220,7 +253,8 @@ impl Peer {
         free.unwrap_or_else(|| (self.long_uses[0].lock(), 1))
     }
 
-    /// Copies within a use of the peer's memory.
+    /// Copies within a use of the peer's memory. With a permit, which has to be open, the kernel
+    /// makes long copies only.
     ///
     /// # Safety
     ///
@@ -231,9 +265,11 @@ impl Peer {
         direction: Direction,
         local: NonNull<[u8]>,
         claim: KeyClaim,
+        permit: Option<u64>,
     ) -> Option<CompletionStatus> {
         let index = KeyNumber::from_claim(claim.key).index;
-        if index >= MAX_KEYS {
+        let permit_index = permit.map_or(0, |permit| KeyNumber::from_claim(permit).index);
+        if index.max(permit_index) >= MAX_KEYS {
             return Some(CompletionStatus::RemoteAccess);
         }
         if self.is_lost() {
@@ -245,6 +281,13 @@ impl Peer {
         };
         let _use = Use::begin(&self.mapping.uses(self.own)[number], self.fence);
         let refused = Some(CompletionStatus::RemoteAccess);
+        let is_permitted = permit.is_none_or(|key| {
+            let permit = KeyClaim { key, offset: 0 };
+            self.mapping.key(permit_index).check(permit, 0, needed).is_some()
+        });
+        if !is_permitted {
+            return refused;
+        }
         match self.mapping.key(index).check(claim, local.len() as u64, needed) {
             None => refused,
             Some(PeerMemory::File(offset)) => {
@@ -257,8 +300,11 @@ impl Peer {
                 // SAFETY: `local` is valid by the contract of this function. The other side lies in
                 // the mapping, and its owner has registered it for this and keeps it while the use
                 // lasts.
-                unsafe { ptr::copy(from.as_ptr(), to.as_ptr(), local.len()) };
+                unsafe { copy_word_last(from, to, local.len()) };
                 Some(CompletionStatus::Success)
+            }
+            Some(PeerMemory::Process(_)) if permit.is_some() && local.len() < LONG_FOR_KERNEL => {
+                None
             }
             Some(PeerMemory::Process(address)) => {
                 let pid = self.reachable?;
@@ -266,6 +312,30 @@ impl Peer {
                 Some(unsafe { process_memory::copy(pid, direction, local, address) })
             }
         }
+    }
+}
+
+/// Copies memory; its last eight bytes, if they end aligned, in one access after all others.
+///
+/// # Safety
+///
+/// `from` must be valid for reads and `to` for writes of `length` bytes.
+unsafe fn copy_word_last(from: NonNull<u8>, to: NonNull<u8>, length: usize) {
+    let is_word = length >= WORD && (to.addr().get() + length).is_multiple_of(WORD);
+    let body = if is_word { length - WORD } else { length };
+    let mut last = [0; WORD];
+    if is_word {
+        // SAFETY: the last word lies in the memory that is valid for reads.
+        unsafe {
+            ptr::copy_nonoverlapping(from.as_ptr().wrapping_add(body), last.as_mut_ptr(), WORD)
+        };
+    }
+    // SAFETY: the contract of this function.
+    unsafe { ptr::copy(from.as_ptr(), to.as_ptr(), body) };
+    if is_word {
+        // SAFETY: the last word lies in the memory that is valid for writes, and is aligned.
+        let word = unsafe { AtomicWord::from_ptr(to.as_ptr().wrapping_add(body).cast()) };
+        word.store(u64::from_ne_bytes(last), Ordering::Release);
     }
 }
 

@@ -317,6 +317,36 @@ impl Rail for ShmRail {
         }
     }
 
+    unsafe fn write_at_once(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> bool {
+        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
+        // SAFETY: the contract of this function.
+        let copy = |peer: &Peer| unsafe {
+            peer.copy_permitted(Direction::ToPeer, local, claim, permit.number())
+        };
+        self.peer(to).is_ok_and(copy)
+    }
+
+    unsafe fn read_at_once(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> bool {
+        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
+        // SAFETY: the contract of this function.
+        let copy = |peer: &Peer| unsafe {
+            peer.copy_permitted(Direction::FromPeer, local, claim, permit.number())
+        };
+        self.peer(to).is_ok_and(copy)
+    }
+
     fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {
         let Some(mut inbox) = self.inbox.try_lock() else { return 0 };
         let inbox = &mut *inbox;

@@ -1,0 +1,144 @@
+#![allow(unsafe_code, reason = "checked memory is passed to the rail")]
+//! Memory that processes share by their rail, so that requests need no packet for their data.
+//!
+//! A process registers its regions with the rail, too, if that maps memory, and announces the keys
+//! to all others. A queue pair that is connected to another process registers a *permit*, which is
+//! memory of no bytes: its key is open as long as the queue pair responds, and the peer gets it with
+//! an acknowledgement. Whoever has both keys copies by [`Rail::write_at_once`] and
+//! [`Rail::read_at_once`], which touch nothing once either is closed. A copy that is refused is no
+//! error: the request goes as a packet instead, and the responder decides.
+
+use std::{collections::HashMap, num::NonZeroU32, ptr::NonNull};
+
+use talpf_primitives::Mutex;
+
+use super::{MappedRegion, Packet, Permit, Port};
+use crate::{
+    Access, RailAddress, RailKey, RemoteAddress, RemoteKey, callback, queue_pair::LocalBuffer,
+};
+
+/// Most regions of a process that are known.
+const MAX_REGIONS: usize = 1 << 16;
+
+/// Regions of a process, by their keys.
+#[derive(Default)]
+pub(super) struct MappedRegions(Mutex<HashMap<u32, MappedRegion>>);
+
+impl MappedRegions {
+    pub(super) fn insert(&self, key: RemoteKey, region: MappedRegion) {
+        let mut regions = self.0.lock();
+        if regions.len() < MAX_REGIONS || regions.contains_key(&key.0) {
+            regions.insert(key.0, region);
+        }
+    }
+
+    pub(super) fn remove(&self, key: RemoteKey) {
+        self.0.lock().remove(&key.0);
+    }
+
+    /// Returns the address for the rail, if the region is known and belongs to `domain`.
+    fn find(&self, remote: RemoteAddress, domain: u32) -> Option<RailAddress> {
+        let region = *self.0.lock().get(&remote.key.0).filter(|region| region.domain == domain)?;
+        let offset = remote.address.wrapping_sub(region.address);
+        Some(RailAddress { key: region.key, offset })
+    }
+}
+
+impl Port {
+    /// Lets peers use memory by the rail, as far as `access` has rights to read and write. Returns
+    /// `None` if the rail maps no memory.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Rail::register`], until [`unmap`](Self::unmap).
+    pub(crate) unsafe fn map(&self, memory: NonNull<[u8]>, access: Access) -> Option<RailKey> {
+        let is_remote =
+            access.contains(Access::REMOTE_READ) || access.contains(Access::REMOTE_WRITE);
+        if !is_remote || !self.rail.limits().is_mapped {
+            return None;
+        }
+        // SAFETY: the contract of this function.
+        let register = || unsafe { self.rail.register(memory, access) };
+        // Without a key there are packets.
+        callback::call("the registration of a rail", register)?.ok()
+    }
+
+    /// Registers memory of no bytes, whose key is a permit.
+    pub(crate) fn map_nothing(&self, access: Access) -> Option<RailKey> {
+        let nothing = NonNull::slice_from_raw_parts(NonNull::dangling(), 0);
+        // SAFETY: memory of no bytes is valid.
+        unsafe { self.map(nothing, access) }
+    }
+
+    /// Takes memory from the peers. Returns once nobody touches it.
+    pub(crate) fn unmap(&self, key: &RailKey) {
+        callback::call("the deregistration of a rail", || self.rail.deregister(key));
+    }
+
+    /// Lets peers use a region by the rail; otherwise as [`map`](Self::map). The announcement is
+    /// sent with the next packet.
+    ///
+    /// # Safety
+    ///
+    /// As for [`map`](Self::map).
+    pub(crate) unsafe fn map_region(
+        &self,
+        key: RemoteKey,
+        domain: NonZeroU32,
+        memory: NonNull<[u8]>,
+        access: Access,
+    ) -> Option<RailKey> {
+        // SAFETY: the contract of this function.
+        let rail_key = unsafe { self.map(memory, access)? };
+        let address = memory.cast::<u8>().addr().get() as u64;
+        let region = MappedRegion { domain: domain.get(), address, key: rail_key };
+        self.queue_to_all(&Packet::Region { key, region });
+        Some(rail_key)
+    }
+
+    /// Takes a region from the peers.
+    pub(crate) fn unmap_region(&self, key: RemoteKey, rail_key: &RailKey) {
+        self.unmap(rail_key);
+        self.queue_to_all(&Packet::RegionClosed { key });
+    }
+
+    fn queue_to_all(&self, packet: &Packet<'_>) {
+        let others = (0..self.processes()).filter(|process| *process != self.process());
+        others.for_each(|process| self.queue(process, packet, None));
+    }
+
+    /// Copies between `local`, which is the data of a request or what it writes to, and memory of a
+    /// process. Returns `false` unless all bytes were copied.
+    pub(crate) fn copy_at_once(
+        &self,
+        process: u32,
+        permit: &Permit,
+        remote: RemoteAddress,
+        local: LocalBuffer<'_>,
+    ) -> bool {
+        let Some(regions) = self.regions.get(process as usize) else { return false };
+        let Some(mut at) = regions.find(remote, permit.domain) else { return false };
+        let mut copy = |memory: NonNull<[u8]>, is_write: bool| {
+            let is_copied = if is_write {
+                // SAFETY: the memory is inline data of a request, or was checked and stays
+                // registered while the gate is held; nobody changes the data of a request.
+                unsafe { self.rail.write_at_once(process, memory, &at, &permit.key) }
+            } else {
+                // SAFETY: as above; it was checked for writes, and belongs to the request.
+                unsafe { self.rail.read_at_once(process, memory, &at, &permit.key) }
+            };
+            at.offset = at.offset.wrapping_add(memory.len() as u64);
+            is_copied
+        };
+        match local {
+            LocalBuffer::Inline(bytes) => copy(NonNull::from(bytes), true),
+            LocalBuffer::Source(pieces) => {
+                pieces.as_slice().iter().all(|piece| copy(piece.memory(), true))
+            }
+            LocalBuffer::Target(pieces) => {
+                pieces.as_slice().iter().all(|piece| copy(piece.memory(), false))
+            }
+            LocalBuffer::Brought { .. } | LocalBuffer::Delivered { .. } => false,
+        }
+    }
+}
