@@ -108,7 +108,7 @@ pub use queue_pair::{Connection, QueuePair, QueuePairAttributes, QueuePairInit, 
 pub use queue_pair_number::QueuePairNumber;
 pub use rail::{
     Armed, LossReason, Packets, Posted, Rail, RailAddress, RailError, RailEvent, RailKey,
-    RailLimits, ShmConfig, ShmRail, ShmSegment,
+    RailLimits, RailMemory, ShmConfig, ShmRail, ShmSegment,
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
 pub use wire::{MAX_PACKET, SocketWire, Wire};

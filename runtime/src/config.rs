@@ -1,11 +1,13 @@
 //! The settings of a runtime.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use talpf_traces::Recorder;
 
 use crate::cores::cores;
+use crate::data::ArrayMemory;
 use crate::graph::GraphRecorder;
 use crate::idle_policy::IdlePolicy;
 use crate::monitor::Monitor;
@@ -49,6 +51,8 @@ pub struct Config {
     pub graph: Option<GraphRecorder>,
     /// View of the runtime for code outside, if there is one.
     pub monitor: Option<Monitor>,
+    /// Source of the memory of arrays; `None` for the allocator.
+    pub memory: Option<Arc<dyn ArrayMemory>>,
     /// Policies of the scheduler, for measurements without some of them.
     #[doc(hidden)]
     pub policies: Policies,
@@ -69,6 +73,7 @@ impl Default for Config {
             recorder: None,
             graph: None,
             monitor: None,
+            memory: None,
             policies: Policies::ALL,
         }
     }

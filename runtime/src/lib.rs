@@ -73,7 +73,9 @@ pub use self::cores::cores;
 // For the layers above, not for programs.
 #[doc(hidden)]
 pub use self::cores::{CoreMask, core_mask, machine_id, spawn_apart};
-pub use self::data::{Array, ArrayLabel, Matrix, Mode, Rect, Region, Tiling, Token};
+pub use self::data::{
+    Allocation, Array, ArrayLabel, ArrayMemory, Matrix, Mode, Rect, Region, Tiling, Token,
+};
 pub use self::dump::{Dump, Standing};
 pub use self::error::{Error, Failure};
 pub use self::graph::{Dependency, GraphRecorder, GraphTask, Outcome, TaskGraph, Waits};

@@ -20,6 +20,7 @@ use ibverbs_sim::{
     SharedReceiveQueue, WorkCompletion,
 };
 
+pub(crate) use self::capacity::INLINE_BYTES_BETWEEN_PROCESSES;
 use self::capacity::receives;
 pub(crate) use self::capacity::{FEWEST_SENDS, INLINE_BYTES, POST_BATCH, SIGNAL_EVERY, bytes};
 use self::connector::{Cells, Connected, Connector, End};
@@ -36,6 +37,8 @@ pub(crate) struct Endpoint {
     pub(crate) context: Context,
     pub(crate) max_transfer: usize,
     pub(crate) max_sge: usize,
+    /// Most bytes of a payload that is copied as it is posted.
+    pub(crate) inline_bytes: usize,
     pub(crate) channel: CompletionChannel,
     pub(crate) sent: Arc<SendCompletions>,
     pub(crate) arrived: CompletionQueue,
@@ -78,6 +81,7 @@ impl Endpoint {
             context: end.context.clone(),
             max_transfer: attributes.max_message_size as usize,
             max_sge: attributes.max_sge as usize,
+            inline_bytes: end.inline_bytes as usize,
             channel: end.channel.clone(),
             sent: Arc::clone(&end.sent),
             arrived: end.arrived.clone(),

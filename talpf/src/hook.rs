@@ -8,11 +8,11 @@ use talpf_runtime::{Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, INLINE_BYTES_BETWEEN_PROCESSES};
 use crate::error::Error;
 use crate::exec;
 use crate::numbers::Rank;
-use crate::processes::{CatchingWire, Remotes};
+use crate::processes::{CatchingWire, Remotes, Segments};
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
@@ -21,8 +21,8 @@ use crate::world::World;
 /// The wire determines the number of the rank and of all ranks; [`Config::ranks`] is ignored.
 /// `main` is `async move` and owns its captures, as that of [`exec`](crate::exec()), but need not be
 /// `Clone`. Programs are those of `exec`, with these differences:
-/// - an operation on a window sends a window request to the target first, which costs a round trip
-///   more;
+/// - a put of up to 4 KiB to consecutive elements travels with its claim; any other operation on a
+///   window sends a window request to the target first, which costs a round trip more;
 /// - when a rank fails, the others return an error, too, which is [`Error::PeerFailed`]
 ///   unless they have one of their own; which of several failures they name is not determined;
 /// - a sync that waits for a rank whose program has ended fails with [`Error::PeerFailed`], which
@@ -104,6 +104,9 @@ where
     check_blocking("hook").map_err(Error::from)?;
     config.ranks = rail.processes();
     config.check()?;
+    if rail.limits().is_mapped && config.runtime.memory.is_none() {
+        config.runtime.memory = Some(Arc::new(Segments(Arc::clone(&rail))));
+    }
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
     let world = meet(&runtime, rail, wire, config)?;
     let judge = Arc::downgrade(&world);
@@ -123,7 +126,10 @@ fn meet(
     config: Config,
 ) -> Result<Arc<World>, Error> {
     let (here, ranks) = (Rank(rail.process()), rail.processes());
-    let device = Device::with_rail(config.device.clone(), rail).map_err(Error::from)?;
+    let mut device = config.device.clone();
+    let inline = &mut device.attributes.max_inline_data;
+    *inline = INLINE_BYTES_BETWEEN_PROCESSES.max(*inline);
+    let device = Device::with_rail(device, rail).map_err(Error::from)?;
     let endpoint = Endpoint::single(&device, here, ranks)?;
     let group = runtime.group(here.to_string(), here.0);
     Ok(World::new(config, vec![(group, endpoint)], Some(Remotes { device, wire })))

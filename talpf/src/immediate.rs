@@ -9,6 +9,9 @@ const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
 const ROUNDS: u64 = 1 << ROUND_BITS;
 
+/// Bit beside the source of an eager put that counts as granted until it has arrived.
+pub(crate) const GRANTED: u32 = 1 << 31;
+
 /// The kind of an operation that a completion with an immediate announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -23,6 +26,9 @@ pub(crate) enum Kind {
     Ack,
     /// As `Data`, of an operation that a remote target has granted.
     Granted,
+    /// A put whose bytes have travelled with its claim: from the target to itself, with the source
+    /// in place of the count. It was granted, too, if [`GRANTED`] is set.
+    Eager,
 }
 
 /// The fields of an immediate.
@@ -54,7 +60,8 @@ impl Immediate {
             1 => Kind::Count,
             2 => Kind::Barrier,
             3 => Kind::Ack,
-            _ => Kind::Granted,
+            4 => Kind::Granted,
+            _ => Kind::Eager,
         };
         let lane = LaneNumber((bits >> ROUND_BITS) as u8);
         Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
@@ -92,8 +99,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_immediate_comes_back(kind in 0..5u32, lane in any::<u8>(), known in 0..1u64 << 40, distance in -1_000_000i64..1_000_000) {
-            let kind = [Kind::Data, Kind::Count, Kind::Barrier, Kind::Ack, Kind::Granted][kind as usize];
+        fn an_immediate_comes_back(kind in 0..6u32, lane in any::<u8>(), known in 0..1u64 << 40, distance in -1_000_000i64..1_000_000) {
+            let kind = [Kind::Data, Kind::Count, Kind::Barrier, Kind::Ack, Kind::Granted, Kind::Eager][kind as usize];
             let round = Round(known.saturating_add_signed(distance));
             let sent = Immediate::new(kind, LaneNumber(lane), round);
             let received = Immediate::from_bits(sent.to_bits());

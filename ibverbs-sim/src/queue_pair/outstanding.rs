@@ -23,7 +23,7 @@ pub(super) struct Outstanding {
     inline: VecDeque<u8>,
     /// Bytes of all requests, those that return included.
     bytes: u64,
-    /// Number of requests that return data.
+    /// Number of requests whose data is to return.
     returning: usize,
     /// Number of requests whose effect depends on their packets.
     carried: usize,
@@ -105,6 +105,11 @@ impl Outstanding {
         self.carried == 0
     }
 
+    /// Returns `true` if the data of the oldest request was copied at once.
+    pub(super) fn is_oldest_delivered(&self) -> bool {
+        self.requests.front().is_some_and(|oldest| oldest.is_delivered)
+    }
+
     /// Adds a request that was sent.
     pub(super) fn push(&mut self, request: &SendWorkRequest<'_>, length: u64, is_delivered: bool) {
         let (mut pieces, mut inline) = (0, 0);
@@ -120,7 +125,7 @@ impl Outstanding {
         }
         let &SendWorkRequest { wr_id, operation, flags, .. } = request;
         self.bytes += length;
-        self.returning += usize::from(operation.returns_data());
+        self.returning += usize::from(operation.returns_data() && !is_delivered);
         self.carried += usize::from(!is_delivered);
         let sent = SentRequest { wr_id, operation, flags, length, pieces, inline, is_delivered };
         self.requests.push_back(sent);
@@ -146,7 +151,7 @@ impl Outstanding {
         self.lists.drain(..usize::from(sent.pieces));
         self.inline.drain(..sent.inline as usize);
         self.bytes -= sent.length;
-        self.returning -= usize::from(sent.operation.returns_data());
+        self.returning -= usize::from(sent.operation.returns_data() && !sent.is_delivered);
         self.carried -= usize::from(!sent.is_delivered);
         self.next = self.next.saturating_sub(1);
     }
@@ -196,6 +201,7 @@ impl Outstanding {
     pub(super) fn sent_again(&mut self) {
         if let Some(sent) = self.requests.get_mut(self.next) {
             self.carried += usize::from(sent.is_delivered);
+            self.returning += usize::from(sent.operation.returns_data() && sent.is_delivered);
             sent.is_delivered = false;
         }
         self.next += 1;

@@ -13,7 +13,7 @@
 //!
 //! Where the rail maps memory and the peer has sent its permit, data is copied at once instead
 //! (`port::mapped`): a write or read with nothing under way before it ends in its post, and a long
-//! write with an immediate sends a packet without data, as does a write behind such ones. Data is
+//! write with an immediate sends a packet without data, as does a write or read behind such ones. Data is
 //! copied only while no earlier request has its effect by a packet, so the order of effects is that
 //! of posting. A request that is sent again has its data in the packet.
 //!
@@ -168,7 +168,12 @@ impl QueuePairCore {
             return AttemptError::UnderWay;
         }
         let (psn, remote) = (requester.next_psn, requester.remote);
-        let local = if is_delivered { LocalBuffer::Delivered { length } } else { local };
+        let local = match request.operation {
+            // The packet only keeps the order of completions.
+            Operation::Read { .. } if is_delivered => LocalBuffer::Delivered { length: 0 },
+            _ if is_delivered => LocalBuffer::Delivered { length },
+            _ => local,
+        };
         self.send_request(process, remote, psn, request, local, deferred);
         requester.next_psn = (psn + 1) & PSN_MASK;
         requester.outstanding.push(request, length, is_delivered);
@@ -189,14 +194,19 @@ impl QueuePairCore {
         deferred: &mut Deferred,
     ) {
         let payload = if let LocalBuffer::Inline(bytes) = local { bytes } else { &[] };
+        let is_delivered = matches!(local, LocalBuffer::Delivered { .. });
+        let operation = match request.operation {
+            Operation::Read { remote } if is_delivered => Operation::Write { remote },
+            operation => operation,
+        };
         let packet = Request {
             to: remote,
             from: self.number,
             psn,
             connection: self.remote_peer.connection.load(Ordering::SeqCst),
             solicited: request.flags.contains(SendFlags::SOLICITED),
-            is_delivered: matches!(local, LocalBuffer::Delivered { .. }),
-            operation: request.operation,
+            is_delivered,
+            operation,
             length: local.len(),
             payload,
         };
@@ -293,7 +303,7 @@ impl QueuePairCore {
         let Some((request, length)) = requester.outstanding.oldest(&mut list) else {
             return Err(AttemptError::NoResponse);
         };
-        if !request.operation.returns_data() {
+        if !request.operation.returns_data() || requester.outstanding.is_oldest_delivered() {
             return Ok(());
         }
         let is_atomic = request.operation.is_atomic();

@@ -44,6 +44,19 @@ use std::ptr::NonNull;
 
 use crate::Access;
 
+/// Memory that a rail has allocated, all zero at first, and given back as this drops.
+///
+/// # Safety
+///
+/// Until the drop, [`memory`](Self::memory) returns the same memory each time, at least as long as
+/// was asked for, and aligned to a page. It is valid for reads and writes from any thread; other
+/// processes use it only as far as it is registered.
+#[allow(unsafe_code, reason = "who allocates vouches for the memory")]
+pub unsafe trait RailMemory: Send + Sync {
+    /// Returns the memory.
+    fn memory(&self) -> NonNull<[u8]>;
+}
+
 /// A transport of operations between the processes of a run.
 ///
 /// All functions may be called from any thread, and none waits for a peer except
@@ -70,6 +83,13 @@ pub trait Rail: Send + Sync + 'static {
     /// for writes if `access` has [`Access::REMOTE_WRITE`], with no Rust reference that conflicts
     /// with what peers do.
     unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError>;
+
+    /// Allocates memory that peers map once it is registered; `None` if the rail maps none, or
+    /// what it has is used up.
+    fn allocate(&self, bytes: usize) -> Option<Box<dyn RailMemory>> {
+        let _ = bytes;
+        None
+    }
 
     /// Takes the memory of a key from the peers. Returns once no peer can touch it any more, which
     /// waits for the operations that peers carry out on it at this moment; a peer that is stopped

@@ -1,47 +1,67 @@
 #![allow(unsafe_code, reason = "segments are registered")]
 //! Data is copied between the memories of two processes at once, as far as the peer permits it.
 
-use std::{
-    ptr,
-    sync::{Arc, atomic::AtomicU64},
-};
+use std::sync::{Arc, atomic::AtomicU64};
 
-use crate::{
-    common::*,
-    connected_pair::{ConnectedPair, settle},
-};
+use crate::{common::*, connected_pair::ConnectedPair, devices::with_rails};
 use ibverbs_sim::*;
 
 const SUCCESS: CompletionStatus = CompletionStatus::Success;
-/// Bytes that the kernel copies between processes; fewer go as packets, unless they lie in segments.
+/// Bytes of a buffer: more than would travel in one packet.
 const LONG: usize = 32 << 10;
 
-/// Creates a pair whose first end has the permit of the other.
-fn permitted() -> ConnectedPair {
-    let pair = ConnectedPair::new();
-    permit(&pair);
-    pair
+/// A pair whose first end has the permit of the other, and a rail to allocate from.
+struct Permitted {
+    pair: ConnectedPair,
+    rail: Arc<ShmRail>,
 }
 
-fn permit(pair: &ConnectedPair) {
+/// A segment, as words.
+struct Segment(ShmSegment);
+
+impl AsRef<[AtomicU64]> for Segment {
+    fn as_ref(&self) -> &[AtomicU64] {
+        let memory = self.0.memory();
+        // SAFETY: a segment begins at a page; it is used as atomics, and by requests at other times.
+        unsafe { std::slice::from_raw_parts(memory.cast().as_ptr(), memory.len() / 8) }
+    }
+}
+
+fn permitted() -> Permitted {
+    permitted_with(&Connection::default())
+}
+
+fn permitted_with(connection: &Connection) -> Permitted {
+    let (mut rails, devices) = with_rails(2);
+    let pair = ConnectedPair::on(devices, connection, |_| {});
     pair.b.receives(0..1);
     pair.a.post(&[send(0)]);
     pair.settle();
     assert_eq!((pair.a.sent().len(), pair.b.received().len()), (1, 1));
+    Permitted { pair, rail: rails.remove(1) }
 }
 
-/// Creates buffers at both ends, known to each other, of which that of the first is full of `byte`.
-fn buffers(pair: &ConnectedPair, byte: u8) -> (Buffer, Buffer) {
-    let (local, remote) = (pair.a.buffer(LONG), pair.b.buffer(LONG));
-    pair.settle();
-    local.fill(&[byte; LONG]);
-    (local, remote)
+impl Permitted {
+    /// Creates a buffer at the second end, in a segment.
+    fn remote(&self, domain: &ProtectionDomain, access: Access) -> Buffer {
+        let segment = Segment(self.rail.allocate(LONG).unwrap());
+        Buffer::in_memory(domain, Words::new(segment), LONG, access)
+    }
+
+    /// Creates buffers at both ends, known to each other, of which that of the first is full of 7.
+    fn buffers(&self) -> (Buffer, Buffer) {
+        let (local, remote) =
+            (self.pair.a.buffer(LONG), self.remote(&self.pair.b.domain, Access::ALL));
+        self.pair.settle();
+        local.fill(&[7; LONG]);
+        (local, remote)
+    }
 }
 
 #[test]
 fn writes_and_reads_end_in_their_post_without_the_processor_of_the_peer() {
-    let pair = permitted();
-    let (local, remote) = buffers(&pair, 7);
+    let permitted = permitted();
+    let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
     let write = Operation::Write { remote: remote.region.at(0) };
     pair.a.post(&[request(1, write, Payload::Gather(&[local.all()]))]);
     assert_eq!(statuses(&pair.a.sent()), [(1, SUCCESS)]);
@@ -55,8 +75,8 @@ fn writes_and_reads_end_in_their_post_without_the_processor_of_the_peer() {
 
 #[test]
 fn the_data_of_an_immediate_is_there_before_it() {
-    let pair = permitted();
-    let (local, remote) = buffers(&pair, 7);
+    let permitted = permitted();
+    let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
     let operation = Operation::WriteWithImmediate { remote: remote.region.at(0), immediate: 5 };
     pair.a.post(&[request(1, operation, Payload::Gather(&[local.all()]))]);
     assert_eq!(remote.bytes(), [7; LONG]);
@@ -72,8 +92,8 @@ fn the_data_of_an_immediate_is_there_before_it() {
 
 #[test]
 fn a_write_overtakes_no_request_that_was_posted_before() {
-    let pair = permitted();
-    let (local, remote) = buffers(&pair, 7);
+    let permitted = permitted();
+    let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
     let write = Operation::Write { remote: remote.region.at(0) };
     pair.a.post(&[send(1), request(2, write, Payload::Gather(&[local.all()]))]);
     pair.settle();
@@ -85,10 +105,43 @@ fn a_write_overtakes_no_request_that_was_posted_before() {
 }
 
 #[test]
+fn a_read_behind_a_copied_write_is_copied_and_ends_after_it() {
+    let permitted = permitted();
+    let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
+    let read_only = permitted.remote(&pair.b.domain, Access::REMOTE_READ);
+    let into = pair.a.buffer(LONG);
+    pair.settle();
+    read_only.fill(&[3; LONG]);
+    let write = Operation::WriteWithImmediate { remote: remote.region.at(0), immediate: 5 };
+    let read = Operation::Read { remote: read_only.region.at(0) };
+    let list = [into.all()];
+    let behind = request(2, read, Payload::Gather(&list));
+    pair.a.post(&[request(1, write, Payload::Gather(&[local.all()])), behind]);
+    assert_eq!((remote.bytes(), into.bytes()), (vec![7; LONG], vec![3; LONG]));
+    assert!(pair.a.sent().is_empty());
+    // Both are sent again, as the peer has no receive; the read brings what is there then.
+    read_only.fill(&[4; LONG]);
+    pair.settle();
+    pair.b.receives(1..2);
+    pair.settle();
+    let sent = pair.a.sent();
+    assert_eq!(statuses(&sent), [(1, SUCCESS), (2, SUCCESS)]);
+    assert_eq!((sent[1].byte_len as usize, into.bytes()), (LONG, vec![4; LONG]));
+    // With a receive, both end without.
+    pair.b.receives(2..3);
+    let behind = request(4, read, Payload::Gather(&list));
+    pair.a.post(&[request(3, write, Payload::Gather(&[local.all()])), behind]);
+    read_only.fill(&[5; LONG]);
+    pair.settle();
+    assert_eq!(statuses(&pair.a.sent()), [(3, SUCCESS), (4, SUCCESS)]);
+    assert_eq!(into.bytes(), vec![4; LONG]);
+}
+
+#[test]
 fn nothing_is_written_once_the_peer_is_in_error_or_reset() {
     for state in [QueuePairState::Error, QueuePairState::Reset] {
-        let pair = permitted();
-        let (local, remote) = buffers(&pair, 7);
+        let permitted = permitted();
+        let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
         pair.b.go_to(state);
         let write = Operation::Write { remote: remote.region.at(0) };
         pair.a.post(&[request(1, write, Payload::Gather(&[local.all()]))]);
@@ -100,8 +153,8 @@ fn nothing_is_written_once_the_peer_is_in_error_or_reset() {
 
 #[test]
 fn nothing_is_written_to_a_killed_peer() {
-    let pair = permitted();
-    let (local, remote) = buffers(&pair, 7);
+    let permitted = permitted();
+    let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
     pair.b.context.kill();
     let write = Operation::Write { remote: remote.region.at(0) };
     pair.a.post(&[request(1, write, Payload::Gather(&[local.all()]))]);
@@ -111,8 +164,8 @@ fn nothing_is_written_to_a_killed_peer() {
 
 #[test]
 fn memory_that_was_deregistered_is_refused() {
-    let pair = permitted();
-    let (local, remote) = buffers(&pair, 7);
+    let permitted = permitted();
+    let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
     let write = Operation::Write { remote: remote.region.at(0) };
     let words = remote.deregister();
     pair.a.post(&[request(1, write, Payload::Gather(&[local.all()]))]);
@@ -131,11 +184,11 @@ fn rights_of_region_connection_and_domain_hold() {
         (Connection::default(), Access::ALL, true),
     ];
     for (connection, access, in_other_domain) in cases {
-        let pair = ConnectedPair::with(&connection, |_| {});
-        permit(&pair);
+        let permitted = permitted_with(&connection);
+        let pair = &permitted.pair;
         let other = pair.b.context.allocate_protection_domain();
         let domain = if in_other_domain { &other } else { &pair.b.domain };
-        let (local, remote) = (pair.a.buffer(LONG), Buffer::new(domain, LONG, access));
+        let (local, remote) = (pair.a.buffer(LONG), permitted.remote(domain, access));
         pair.settle();
         local.fill(&[7; LONG]);
         let write = Operation::Write { remote: remote.region.at(0) };
@@ -148,43 +201,19 @@ fn rights_of_region_connection_and_domain_hold() {
 }
 
 #[test]
-fn short_data_is_copied_at_once_to_a_segment() {
-    let rails = ShmRail::mesh(2, &ShmConfig::default()).unwrap();
-    let rails: Vec<_> = rails.into_iter().map(Arc::new).collect();
-    let on = |rail: &Arc<ShmRail>| {
-        Device::with_rail(DeviceConfig::default(), Arc::clone(rail) as _).unwrap()
-    };
-    let devices: Vec<_> = rails.iter().map(on).collect();
-    let ends: Vec<_> = devices.iter().map(|device| End::new(device, |_| {})).collect();
-    for (end, peer) in [(0, 1), (1, 0)] {
-        let number = ends[peer].queue_pair.number();
-        let connection = Connection::default();
-        ends[end].queue_pair.connect_to(peer as u32, number, &connection).unwrap();
-    }
-    let segment = rails[1].allocate(64).unwrap();
-    let start = segment.memory().cast::<u8>();
-    // SAFETY: the segment outlives the region, and is read below when no request is under way.
-    let region = unsafe { ends[1].domain.register(start, 64, Access::ALL).unwrap() };
-    ends[1].receives(0..1);
-    ends[0].post(&[send(0)]);
-    settle(&devices);
-    ends[0].sent();
-    let pieces = Payload::Inline(b"sixteen bytes!!!");
+fn short_data_is_copied_wherever_it_begins_and_not_beyond_the_region() {
+    let permitted = permitted();
+    let (pair, (_, remote)) = (&permitted.pair, permitted.buffers());
+    let bytes = Payload::Inline(b"sixteen bytes!!!");
     for offset in [0, 3] {
-        let write = Operation::Write { remote: region.at(offset) };
-        ends[0].post(&[request(1, write, pieces)]);
-        assert_eq!(statuses(&ends[0].sent()), [(1, SUCCESS)]);
-        let mut bytes = [0; 16];
-        // SAFETY: the segment has as many bytes, and no request is under way.
-        unsafe { ptr::copy(start.as_ptr().wrapping_add(offset), bytes.as_mut_ptr(), 16) };
-        assert_eq!(&bytes, b"sixteen bytes!!!");
+        let write = Operation::Write { remote: remote.region.at(offset) };
+        pair.a.post(&[request(1, write, bytes)]);
+        assert_eq!(statuses(&pair.a.sent()), [(1, SUCCESS)]);
+        assert_eq!(&remote.bytes()[offset..offset + 16], b"sixteen bytes!!!");
     }
-    // SAFETY: a segment begins at a page, and the word is an atomic.
-    let word = unsafe { AtomicU64::from_ptr(start.as_ptr().cast()) };
-    let outside = Operation::Write { remote: region.at(56) };
-    ends[0].post(&[request(2, outside, pieces)]);
-    settle(&devices);
-    assert_eq!(statuses(&ends[0].sent()), [(2, CompletionStatus::RemoteAccess)]);
-    assert_ne!(word.load(std::sync::atomic::Ordering::SeqCst), 0);
-    drop(region);
+    let outside = Operation::Write { remote: remote.region.at(LONG - 8) };
+    pair.a.post(&[request(2, outside, bytes)]);
+    pair.settle();
+    assert_eq!(statuses(&pair.a.sent()), [(2, CompletionStatus::RemoteAccess)]);
+    assert_eq!(remote.bytes()[19..], [0; LONG - 19]);
 }

@@ -6,7 +6,16 @@ use ibverbs_sim::*;
 
 /// Creates a device for each process.
 pub(crate) fn devices(processes: u32) -> Vec<Device> {
+    with_rails(processes).1
+}
+
+/// Creates a device for each process, and returns the rails under them, too.
+pub(crate) fn with_rails(processes: u32) -> (Vec<Arc<ShmRail>>, Vec<Device>) {
     let rails = ShmRail::mesh(processes, &ShmConfig::default()).unwrap();
-    let on = |rail| Device::with_rail(DeviceConfig::default(), Arc::new(rail)).unwrap();
-    rails.into_iter().map(on).collect()
+    let rails: Vec<_> = rails.into_iter().map(Arc::new).collect();
+    let on = |rail: &Arc<ShmRail>| {
+        Device::with_rail(DeviceConfig::default(), Arc::clone(rail) as _).unwrap()
+    };
+    let devices = rails.iter().map(on).collect();
+    (rails, devices)
 }

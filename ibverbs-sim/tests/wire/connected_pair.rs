@@ -19,7 +19,15 @@ impl ConnectedPair {
     }
 
     pub(crate) fn with(connection: &Connection, adjust: impl Fn(&mut QueuePairInit)) -> Self {
-        let devices = devices(2);
+        Self::on(devices(2), connection, adjust)
+    }
+
+    /// Creates two ends on two devices.
+    pub(crate) fn on(
+        devices: Vec<Device>,
+        connection: &Connection,
+        adjust: impl Fn(&mut QueuePairInit),
+    ) -> Self {
         let (a, b) = (End::new(&devices[0], &adjust), End::new(&devices[1], &adjust));
         a.queue_pair.connect_to(1, b.queue_pair.number(), connection).unwrap();
         b.queue_pair.connect_to(0, a.queue_pair.number(), connection).unwrap();

@@ -5,12 +5,12 @@
 //! guards and regions in flight need no reference counts of their own.
 #![allow(unsafe_code, reason = "hands out the memory of arrays through raw pointers")]
 
-use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use talpf_primitives::Mutex;
 
+use super::memory::{ArrayMemory, Elements, place};
 use super::{ArrayLabel, Rect, Tiles, Tiling, live};
 use crate::dependency::{Arrays, Domain, TileLock};
 use crate::error::Error;
@@ -29,8 +29,8 @@ pub(crate) struct ArrayCore {
     tile_locks: OnceLock<Box<[TileLock]>>,
     /// Set once a failed task has poisoned some of the array.
     poisoned: AtomicBool,
-    /// The `Vec` that `data` points into, not touched until it is dropped.
-    _storage: Box<dyn Any + Send>,
+    /// The elements that `data` points to, not touched until they are dropped.
+    _elements: Box<dyn Elements>,
 }
 
 // SAFETY: `data` is only dereferenced by guards, which the dependency rules keep from conflicting;
@@ -42,14 +42,15 @@ unsafe impl Sync for ArrayCore {}
 impl ArrayCore {
     pub(super) fn new<T: Send + Sync + 'static>(
         arrays: &Arc<Arrays>,
-        mut values: Vec<T>,
+        values: Vec<T>,
+        memory: Option<&dyn ArrayMemory>,
         rows: usize,
         cols: usize,
         tiling: Tiling,
     ) -> Result<Box<Self>, Error> {
         let tiles = Tiles::new(rows, cols, tiling)?;
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let data = values.as_mut_ptr().cast();
+        let (data, elements) = place(values, memory);
         let map_index = arrays.domain.lock().add_array(tiles.len());
         let core = Box::new(ArrayCore {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -60,7 +61,7 @@ impl ArrayCore {
             name: OnceLock::new(),
             tile_locks: OnceLock::new(),
             poisoned: AtomicBool::new(false),
-            _storage: Box::new(values),
+            _elements: elements,
         });
         live::add(core.address(), core.label());
         Ok(core)

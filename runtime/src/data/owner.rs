@@ -36,7 +36,7 @@ impl Owner {
         cols: usize,
         tiling: Tiling,
     ) -> Result<Self, Error> {
-        let core = ArrayCore::new(&group.arrays, values, rows, cols, tiling)?;
+        let core = ArrayCore::new(&group.arrays, values, group.memory(), rows, cols, tiling)?;
         group.note_tile(core.tiles().largest().saturating_mul(size_of::<T>()));
         Ok(Owner { core: NonNull::from(Box::leak(core)), group: Arc::clone(group) })
     }

@@ -9,6 +9,7 @@ use talpf_primitives::Mutex;
 use super::cancellation::Cancellation;
 use super::tally::Tally;
 use crate::callback;
+use crate::data::ArrayMemory;
 use crate::dependency::Arrays;
 use crate::error::{Error, Failure};
 use crate::record::{GroupHead, Record};
@@ -61,6 +62,11 @@ impl GroupInner {
     #[inline]
     pub(crate) fn affinity(&self) -> Option<usize> {
         self.affinity.worker()
+    }
+
+    /// Returns the source of the memory of arrays, if it is not the allocator.
+    pub(crate) fn memory(&self) -> Option<&dyn ArrayMemory> {
+        self.shared.config.memory.as_deref()
     }
 
     /// Notes that an array of the group has tiles of `bytes`.

@@ -1,6 +1,7 @@
 //! Tasks, as programs use them: one behaviour a file.
 
 mod array_lifetime;
+mod array_memory;
 mod array_names;
 mod async_bodies;
 mod bad_accesses;

@@ -21,6 +21,15 @@ pub(crate) const FEWEST_SENDS: u32 = 4 * SIGNAL_EVERY;
 /// Payloads of up to this many bytes are copied when they are posted.
 pub(crate) const INLINE_BYTES: usize = 256;
 
+/// As [`INLINE_BYTES`], in a run of several processes: those of a put travel with its claim.
+pub(crate) const INLINE_BYTES_BETWEEN_PROCESSES: u32 = 4096;
+
+/// Returns the number of bytes that are copied as they are posted, where `here` of all `ranks` are
+/// in this process and the device copies `most`.
+pub(super) fn inline_bytes(here: u32, ranks: u32, most: u32) -> u32 {
+    if here < ranks { INLINE_BYTES_BETWEEN_PROCESSES.min(most) } else { INLINE_BYTES as u32 }
+}
+
 /// Returns the capacity of a send queue in a run of `ranks`: its memory is needed for each peer that
 /// a rank communicates with.
 pub(super) fn sends(ranks: u32) -> u32 {

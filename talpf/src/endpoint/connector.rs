@@ -21,7 +21,7 @@ use ibverbs_sim::{
 };
 use talpf_primitives::Mutex;
 
-use super::capacity::{INLINE_BYTES, receives, sends};
+use super::capacity::{inline_bytes, receives, sends};
 use super::peer_ranks::PeerRanks;
 use super::send_completions::SendCompletions;
 use crate::numbers::Rank;
@@ -52,6 +52,8 @@ pub(super) struct End {
     pub(super) receives: SharedReceiveQueue,
     /// Capacity of each send queue.
     sends: u32,
+    /// Most bytes of a payload that is copied as it is posted.
+    pub(super) inline_bytes: u32,
 }
 
 /// Maker of the connections between the ranks of a run in this process.
@@ -135,7 +137,19 @@ impl End {
         let receives = domain.create_shared_receive_queue(&init)?;
         let cells = (0..ranks).map(|_| OnceLock::new()).collect();
         let filled = AtomicU32::new(0);
-        Ok(End { cells, filled, context, domain, channel, sent, arrived, receives, sends })
+        let inline_bytes = inline_bytes(here, ranks, context.query_device().max_inline_data);
+        Ok(End {
+            cells,
+            filled,
+            context,
+            domain,
+            channel,
+            sent,
+            arrived,
+            receives,
+            sends,
+            inline_bytes,
+        })
     }
 
     /// Makes a queue pair, not connected yet.
@@ -145,7 +159,7 @@ impl End {
             srq: Some(self.receives.clone()),
             max_send_wr: self.sends,
             max_send_sge: self.context.query_device().max_sge,
-            max_inline_data: INLINE_BYTES as u32,
+            max_inline_data: self.inline_bytes,
             ..QueuePairInit::new(sent, &self.arrived)
         })
     }

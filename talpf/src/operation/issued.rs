@@ -340,6 +340,15 @@ impl Landing for Issued {
         self.post_requests()
     }
 
+    fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {
+        self.inline().filter(|_| self.verb == Verb::Put && !self.is_posted())
+    }
+
+    fn note_sent_eagerly(&mut self) {
+        self.trace_send();
+        self.note_posted();
+    }
+
     fn park(mut self) -> Box<dyn Parked> {
         self.round.park();
         self.leave_round();

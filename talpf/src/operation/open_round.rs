@@ -14,7 +14,6 @@ use super::issued::Issued;
 use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Route, Transfer, Verb};
-use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sender::RoundState;
@@ -65,8 +64,9 @@ impl OpenRound {
     /// **Errors**: elements beyond the slot of the target, or a rectangle of another length; at the
     /// syncs of both ranks, a target outside every window (R7) and, if the run checks for it, a
     /// conflict ([`Config::check_conflicts`](crate::Config::check_conflicts)).
-    /// **Cost**: an array of more than 256 bytes that is no slot is registered for each operation:
-    /// a program that puts it repeatedly registers it once ([`Context::register_local`]).
+    /// **Cost**: an array of more than 256 bytes (4 KiB between processes) that is no slot is
+    /// registered for each operation: a program that puts it repeatedly registers it once
+    /// ([`Context::register_local`]).
     /// **Source**: thesis, chapters 5.1.1 and 6.1.
     ///
     /// [`Context::register_local`]: crate::Context::register_local
@@ -306,10 +306,11 @@ impl OpenRound {
         origin.checks_conflicts && origin.peers.is_granting(target)
     }
 
+    /// Returns the most bytes of a guard that a put copies.
     #[inline]
-    pub(super) fn longest_copied(&self) -> usize {
+    fn longest_copied(&self) -> usize {
         let endpoint = &self.state.sender.own.endpoint;
-        INLINE_BYTES.min(endpoint.max_transfer)
+        endpoint.inline_bytes.min(endpoint.max_transfer)
     }
 
     /// Registers the memory of a guard for an operation.

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ibverbs_sim::Operation as Request;
+use ibverbs_sim::{Operation as Request, RemoteAddress};
 use smallvec::SmallVec;
 
 use super::batches::{BatchedPut, NO_BATCH, NO_RANK};
@@ -56,6 +56,14 @@ impl Landing for ShortPut<'_> {
         self.post_now()
     }
 
+    fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {
+        Some((self.at.remote, self.bytes))
+    }
+
+    fn note_sent_eagerly(&mut self) {
+        self.round.sender.tracer.send(&mut self.at, Verb::Put);
+    }
+
     fn park(self) -> Box<dyn Parked> {
         self.to_issued().park()
     }
@@ -95,9 +103,10 @@ impl OpenRound {
         len: u64,
         to: &RemoteRegion<'_, T>,
     ) -> Operation<()> {
-        if bytes.len() > self.longest_copied() {
+        let longest = INLINE_BYTES.min(self.state.sender.own.endpoint.max_transfer);
+        if bytes.len() > longest {
             let (what, value) = ("number of bytes to copy into a put", bytes.len() as u64);
-            return self.refuse(Error::Limit { what, value, limit: self.longest_copied() as u64 });
+            return self.refuse(Error::Limit { what, value, limit: longest as u64 });
         }
         match self.locate(to, len, Kind::Write) {
             Ok((at, route)) if at.is_consecutive() => {

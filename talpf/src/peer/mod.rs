@@ -46,7 +46,7 @@ impl Peers {
 
     /// Returns a rank of this process; `None` if it is remote.
     #[inline]
-    fn local(&self, rank: Rank) -> Option<&LocalPeer> {
+    pub(crate) fn local(&self, rank: Rank) -> Option<&LocalPeer> {
         match &self.0[rank.index()] {
             Peer::Local(peer) => Some(peer),
             Peer::Remote(_) => None,

@@ -2,6 +2,8 @@
 //!
 //! Numbers are little-endian; the first byte is the kind.
 
+use ibverbs_sim::{RemoteAddress, RemoteKey};
+
 use super::WindowRequest;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
@@ -11,6 +13,19 @@ use crate::window::{Claim, Kind};
 pub(super) enum ControlMessage<'a> {
     /// Asks the windows of the receiver to let an operation land.
     WindowRequest { number: u32, request: WindowRequest, claim: Claim },
+    /// Carries a put with its claim. `landed` counts the eager puts of the receiver that have
+    /// landed at the sender, wrapping.
+    Put {
+        landed: u32,
+        request: WindowRequest,
+        claim: Claim,
+        remote: RemoteAddress,
+        bytes: &'a [u8],
+    },
+    /// Refuses an eager put: no window of the round covers it.
+    PutRefusal { request: WindowRequest, claim: Claim },
+    /// Reports the number of eager puts of the receiver that have landed, wrapping.
+    Landed { landed: u32 },
     /// Lets the operation of a request land.
     WindowGrant { number: u32 },
     /// Refuses the operation of a request: no window of the round covers it.
@@ -35,28 +50,40 @@ const GATHER: u8 = 3;
 const FAILED: u8 = 4;
 const FINISHED: u8 = 5;
 const IDLE: u8 = 6;
+const PUT: u8 = 7;
+const PUT_REFUSAL: u8 = 8;
+const LANDED: u8 = 9;
+
+/// Most bytes of a message without the data that it carries.
+const HEAD: usize = 80;
 
 impl<'a> ControlMessage<'a> {
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let numbered = |kind: u8, number: u32| [&[kind][..], &number.to_le_bytes()].concat();
         match self {
-            ControlMessage::WindowRequest {
-                number,
-                request: WindowRequest { target, lane, round },
-                claim,
-            } => {
-                let mut bytes = numbered(WINDOW_REQUEST, number);
-                bytes.extend([lane.0, claim.kind as u8, u8::from(claim.raw)]);
-                bytes.extend(target.0.to_le_bytes());
-                bytes.extend(claim.source.0.to_le_bytes());
-                bytes.extend(claim.slot.to_le_bytes());
-                bytes.extend(round.0.to_le_bytes());
-                bytes.extend(claim.index.to_le_bytes());
-                bytes.extend(claim.end.to_le_bytes());
-                bytes.extend(claim.rows.to_le_bytes());
-                bytes.extend(claim.stride.to_le_bytes());
+            ControlMessage::WindowRequest { number, request, claim } => {
+                let mut bytes = Vec::with_capacity(HEAD);
+                bytes.extend(numbered(WINDOW_REQUEST, number));
+                write_claim(&mut bytes, request, claim);
                 bytes
             }
+            ControlMessage::Put { landed, request, claim, remote, bytes: data } => {
+                let mut bytes = Vec::with_capacity(HEAD + data.len());
+                bytes.push(PUT);
+                bytes.extend(landed.to_le_bytes());
+                write_claim(&mut bytes, request, claim);
+                bytes.extend(remote.address.to_le_bytes());
+                bytes.extend(remote.key.to_u32().to_le_bytes());
+                bytes.extend(data);
+                bytes
+            }
+            ControlMessage::PutRefusal { request, claim } => {
+                let mut bytes = Vec::with_capacity(HEAD);
+                bytes.push(PUT_REFUSAL);
+                write_claim(&mut bytes, request, claim);
+                bytes
+            }
+            ControlMessage::Landed { landed } => numbered(LANDED, landed),
             ControlMessage::WindowGrant { number } => numbered(WINDOW_GRANT, number),
             ControlMessage::WindowRefusal { number } => numbered(WINDOW_REFUSAL, number),
             ControlMessage::Gather { number, part } => {
@@ -79,19 +106,22 @@ impl<'a> ControlMessage<'a> {
         let message = match *kind {
             WINDOW_REQUEST => {
                 let number = reader.word()?;
-                let (lane, kind) = (LaneNumber(reader.byte()?), reader.byte()?);
-                let (kind, raw) = (*KINDS.get(usize::from(kind))?, reader.byte()? != 0);
-                let (target, source) = (Rank(reader.word()?), Rank(reader.word()?));
-                let (slot, round) = (reader.word()?, Round(reader.long()?));
-                let (index, end) = (reader.long()?, reader.long()?);
-                let (rows, stride) = (reader.word()?, reader.word()?);
-                let claim = Claim { source, slot, index, end, rows, stride, kind, raw };
-                ControlMessage::WindowRequest {
-                    number,
-                    request: WindowRequest { target, lane, round },
-                    claim,
-                }
+                let (request, claim) = reader.claim()?;
+                ControlMessage::WindowRequest { number, request, claim }
             }
+            PUT => {
+                let landed = reader.word()?;
+                let (request, claim) = reader.claim()?;
+                let (address, key) = (reader.long()?, RemoteKey::from_u32(reader.word()?));
+                let remote = RemoteAddress { address, key };
+                let bytes = reader.0;
+                return Some(ControlMessage::Put { landed, request, claim, remote, bytes });
+            }
+            PUT_REFUSAL => {
+                let (request, claim) = reader.claim()?;
+                ControlMessage::PutRefusal { request, claim }
+            }
+            LANDED => ControlMessage::Landed { landed: reader.word()? },
             WINDOW_GRANT => ControlMessage::WindowGrant { number: reader.word()? },
             WINDOW_REFUSAL => ControlMessage::WindowRefusal { number: reader.word()? },
             GATHER => {
@@ -113,6 +143,20 @@ impl<'a> ControlMessage<'a> {
     }
 }
 
+/// Writes a claim, and the windows that it is for.
+fn write_claim(bytes: &mut Vec<u8>, request: WindowRequest, claim: Claim) {
+    let WindowRequest { target, lane, round } = request;
+    bytes.extend([lane.0, claim.kind as u8, u8::from(claim.raw)]);
+    bytes.extend(target.0.to_le_bytes());
+    bytes.extend(claim.source.0.to_le_bytes());
+    bytes.extend(claim.slot.to_le_bytes());
+    bytes.extend(round.0.to_le_bytes());
+    bytes.extend(claim.index.to_le_bytes());
+    bytes.extend(claim.end.to_le_bytes());
+    bytes.extend(claim.rows.to_le_bytes());
+    bytes.extend(claim.stride.to_le_bytes());
+}
+
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -120,6 +164,18 @@ impl Reader<'_> {
         let (chunk, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*chunk)
+    }
+
+    /// Reads what [`write_claim`] has written.
+    fn claim(&mut self) -> Option<(WindowRequest, Claim)> {
+        let (lane, kind) = (LaneNumber(self.byte()?), self.byte()?);
+        let (kind, raw) = (*KINDS.get(usize::from(kind))?, self.byte()? != 0);
+        let (target, source) = (Rank(self.word()?), Rank(self.word()?));
+        let (slot, round) = (self.word()?, Round(self.long()?));
+        let (index, end) = (self.long()?, self.long()?);
+        let (rows, stride) = (self.word()?, self.word()?);
+        let claim = Claim { source, slot, index, end, rows, stride, kind, raw };
+        Some((WindowRequest { target, lane, round }, claim))
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -143,7 +199,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..7u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..10u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -157,6 +213,12 @@ mod tests {
                 GATHER => ControlMessage::Gather { number: round, part: &given },
                 IDLE => ControlMessage::Idle(&given),
                 FAILED => ControlMessage::Failed { first: Rank(number), reason: &reason },
+                PUT => {
+                    let remote = RemoteAddress { address: round, key: RemoteKey::from_u32(slot) };
+                    ControlMessage::Put { landed: number, request, claim, remote, bytes: &given }
+                }
+                PUT_REFUSAL => ControlMessage::PutRefusal { request, claim },
+                LANDED => ControlMessage::Landed { landed: number },
                 _ => ControlMessage::Finished,
             };
             let sent = message.to_bytes();

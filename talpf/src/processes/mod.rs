@@ -5,7 +5,9 @@
 //! of the device, which arrive in order and before the requests that are sent after them:
 //!
 //! ```text
-//! an operation that needs a window   origin ── window request ──► target: its window table decides
+//! a short put into a window           origin ── put, with its bytes ──► target: its window table
+//!                                            decides, and the target writes the bytes
+//! other operations with a window      origin ── window request ──► target: its window table decides
 //!                                    origin ◄── window grant or refusal ── target
 //!                                    origin ── work requests ──► target
 //! parts of a collective call         each ── gather ──► all
@@ -14,10 +16,11 @@
 //! the end                            each ── finished ──► all
 //! ```
 //!
-//! So a put into a window costs a round trip more than in one process. If the run checks for
-//! conflicts so does an operation on a raw slot: the target notes the operation and grants it. The
-//! target counts the operations that it has granted, and those of them that have arrived, which
-//! their immediates mark; a window closes when the two counts are equal.
+//! So a short put costs one message, and any other operation with a window a round trip more than in
+//! one process. If the run checks for conflicts so does an operation on a raw slot: the target notes
+//! the operation and grants it. The target counts the operations that it has granted, and those of
+//! them that have arrived, which their immediates mark; a window closes when the two counts are
+//! equal.
 //!
 //! **Failures.** The message of a failure may overtake data, or come after the error of a request
 //! that the failed rank has refused. Whatever comes first, the queue pairs to other processes go
@@ -36,23 +39,29 @@
 
 mod catching_wire;
 mod control_message;
+mod eager_counts;
+mod eager_put;
 mod finish;
 mod handshake;
 mod placement;
 mod remote_peer;
+mod segments;
 mod termination;
 mod window_grant;
 mod window_requests;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ibverbs_sim::Device;
-use talpf_primitives::TryLock;
+use ibverbs_sim::{Device, RemoteAddress};
+use talpf_primitives::{Mutex, TryLock};
 
 pub(crate) use self::catching_wire::CatchingWire;
 use self::control_message::ControlMessage;
+use self::eager_put::{EagerPut, OwnedPut};
 pub(crate) use self::remote_peer::RemotePeer;
+pub(crate) use self::segments::Segments;
 use self::termination::TerminationDetector;
 use self::window_grant::WindowGrant;
 pub(crate) use self::window_requests::WindowRequest;
@@ -85,6 +94,9 @@ pub(crate) struct Processes {
     /// Set at the handshake if the processes of this machine have more workers than it has cores.
     oversubscribed: AtomicBool,
     termination: TerminationDetector,
+    /// Eager puts that a window has admitted, and that found no room in the queue pair. Only the
+    /// thread that handles what has arrived takes the lock.
+    unposted: Mutex<VecDeque<OwnedPut>>,
 }
 
 impl Processes {
@@ -108,6 +120,7 @@ impl Processes {
             failure_sent: AtomicBool::new(false),
             oversubscribed: AtomicBool::new(false),
             termination: TerminationDetector::new(ranks),
+            unposted: Mutex::default(),
         }
     }
 
@@ -139,6 +152,7 @@ impl Processes {
     }
 
     pub(crate) fn clear(&self) {
+        self.unposted.lock().clear();
         self.peers.remotes().for_each(RemotePeer::clear);
     }
 
@@ -158,8 +172,10 @@ impl Processes {
         while let Some((from, bytes)) = self.device.receive_datagram() {
             self.handle_message(Rank(from), &bytes);
         }
+        self.post_unposted();
         for peer in self.peers.remotes() {
             peer.post_granted();
+            peer.report_landed();
             if peer.is_lost() && !peer.is_finished() {
                 self.failure.fail_with_reason(peer.rank, "its process has ended");
             }
@@ -180,6 +196,23 @@ impl Processes {
                     Err(error) => self.failure.fail(&[self.here], &error),
                 }
             }
+            Some((peer, ControlMessage::Put { landed, request, claim, remote, bytes }))
+                if request.target == self.here && claim.source == from =>
+            {
+                peer.take_landed(landed);
+                let WindowRequest { lane, round, .. } = request;
+                match self.peers.check_ahead(self.here, from, lane, round) {
+                    Ok(()) => self.take_eager_put(request, claim, remote, bytes),
+                    Err(error) => self.failure.fail(&[self.here], &error),
+                }
+            }
+            Some((peer, ControlMessage::Landed { landed })) => peer.take_landed(landed),
+            Some((_, ControlMessage::PutRefusal { request, claim }))
+                if request.target == from && claim.source == self.here =>
+            {
+                let error = Error::outside_window(&claim, from, request.lane, request.round);
+                self.failure.fail(&[self.here], &error);
+            }
             Some((peer, ControlMessage::WindowGrant { number })) => peer.take_grant(number),
             Some((peer, ControlMessage::WindowRefusal { number })) => peer.take_refusal(number),
             Some((_, ControlMessage::Gather { number, part })) => {
@@ -198,9 +231,48 @@ impl Processes {
             Some((peer, ControlMessage::Finished)) => peer.note_finished(),
             Some((_, ControlMessage::Idle(traffic))) if self.termination.receive(from, traffic) => {
             }
-            Some((_, ControlMessage::WindowRequest { .. } | ControlMessage::Idle(_))) | None => {
+            Some((
+                _,
+                ControlMessage::WindowRequest { .. }
+                | ControlMessage::Put { .. }
+                | ControlMessage::PutRefusal { .. }
+                | ControlMessage::Idle(_),
+            ))
+            | None => {
                 let what = "a control message that is malformed or not allowed".to_owned();
                 self.failure.fail(&[self.here], &Error::BadControlMessage { rank: from, what });
+            }
+        }
+    }
+
+    /// Passes a put of a remote rank, with its bytes, to the windows of this one.
+    fn take_eager_put(
+        &self,
+        request: WindowRequest,
+        claim: Claim,
+        remote: RemoteAddress,
+        bytes: &[u8],
+    ) {
+        let (peers, failure) = (self.peers.clone(), Arc::clone(&self.failure));
+        let put = EagerPut { peers, failure, request, claim, remote, bytes, posted: None };
+        match self.peers.land(request, claim, true, put) {
+            Outcome::Posted(_) | Outcome::Parked => {}
+            // The source limits its puts to its credit, so this table always has some; one for
+            // which the queue pair has no room waits for the engine to make some.
+            Outcome::Retry(put) => self.unposted.lock().push_back(put.into_owned()),
+            Outcome::Refused(put) => put.refuse(),
+        }
+    }
+
+    /// Passes eager puts to the windows again that found no room in the queue pair.
+    fn post_unposted(&self) {
+        let mut unposted = self.unposted.lock();
+        for _ in 0..unposted.len() {
+            let Some(put) = unposted.pop_front() else { return };
+            match self.peers.land(put.request, put.claim, true, put) {
+                Outcome::Posted(_) | Outcome::Parked => {}
+                Outcome::Retry(put) => return unposted.push_front(put),
+                Outcome::Refused(put) => put.refuse(),
             }
         }
     }

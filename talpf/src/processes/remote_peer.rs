@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ibverbs_sim::Device;
 
 use super::control_message::ControlMessage;
+use super::eager_counts::EagerCounts;
 use super::window_requests::{WindowRequest, WindowRequests};
 use crate::numbers::Rank;
 use crate::window::{Claim, Landing, Outcome};
@@ -16,6 +17,7 @@ pub(crate) struct RemotePeer {
     /// Largest number of window requests under way to the peer.
     credits: usize,
     requests: WindowRequests,
+    eager: EagerCounts,
     /// Number of operations of the peer that were granted here and have not arrived.
     granted: AtomicU32,
     /// Set once the peer has sent [`ControlMessage::Finished`].
@@ -31,6 +33,7 @@ impl RemotePeer {
             device: device.clone(),
             credits,
             requests: WindowRequests::default(),
+            eager: EagerCounts::default(),
             granted: AtomicU32::new(0),
             finished: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
@@ -42,13 +45,25 @@ impl RemotePeer {
         let _ = self.device.send_datagram(self.rank.0, &message.to_bytes());
     }
 
-    /// Requests of the windows of the peer that an operation may land.
+    /// Requests of the windows of the peer that an operation may land, or sends a short put with the
+    /// request.
     pub(crate) fn request_window<L: Landing>(
         &self,
         request: WindowRequest,
         claim: Claim,
-        operation: L,
+        mut operation: L,
     ) -> Outcome<L> {
+        // Of an operation that is only noted, the number of grants is the number of notes.
+        if !claim.raw
+            && !self.cut_off.load(Ordering::Acquire)
+            && let Some((remote, bytes)) = operation.eager_bytes()
+            && self.eager.take_credit(self.credits)
+        {
+            let landed = self.eager.report();
+            self.send(ControlMessage::Put { landed, request, claim, remote, bytes });
+            operation.note_sent_eagerly();
+            return Outcome::Posted(operation);
+        }
         self.requests.add(request, operation, self.credits, |number| {
             self.send(ControlMessage::WindowRequest { number, request, claim });
         })
@@ -69,9 +84,31 @@ impl RemotePeer {
         self.requests.post_granted();
     }
 
+    /// Takes in the number of eager puts that have landed at the peer.
+    pub(super) fn take_landed(&self, landed: u32) {
+        self.eager.take_landed(landed);
+    }
+
+    /// Notes that an eager put of the peer has landed, or will without further waiting.
+    pub(super) fn note_eager_landed(&self) {
+        self.eager.note_landed();
+    }
+
+    /// Reports the eager puts of the peer that have landed, if they are half of its credit.
+    pub(super) fn report_landed(&self) {
+        if self.eager.unreported() as usize >= self.credits.div_ceil(2) {
+            self.send(ControlMessage::Landed { landed: self.eager.report() });
+        }
+    }
+
+    /// Counts an operation of the peer as granted.
+    pub(super) fn count_granted(&self) {
+        self.granted.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Grants an operation of the peer, which may land at any time from now on.
     pub(super) fn grant(&self, number: u32) {
-        self.granted.fetch_add(1, Ordering::AcqRel);
+        self.count_granted();
         self.send(ControlMessage::WindowGrant { number });
     }
 

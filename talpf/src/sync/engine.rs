@@ -17,7 +17,7 @@ use super::dissemination::Plan;
 use super::lane_state::LaneState;
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
-use crate::immediate::{Immediate, Kind};
+use crate::immediate::{GRANTED, Immediate, Kind};
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sender::Sender;
 
@@ -128,7 +128,7 @@ impl State {
     #[inline]
     fn take_arrival(&mut self, sender: &Sender, arrived: &WorkCompletion, out: &mut Deferred) {
         let source = sender.own.endpoint.rank_of(arrived.queue_pair);
-        let (Some(source), Some(bits)) = (source, arrived.immediate) else {
+        let (Some(mut source), Some(bits)) = (source, arrived.immediate) else {
             return;
         };
         if arrived.status != CompletionStatus::Success {
@@ -144,6 +144,12 @@ impl State {
         // A chain of short puts ends with a message that counts them.
         let counts = arrived.opcode == CompletionOpcode::Receive;
         let payload = if counts { sender.own.endpoint.received(arrived) } else { 0 };
+        if immediate.kind == Kind::Eager {
+            match self.source_of_eager(sender, source, payload as u32) {
+                Some(origin) => source = origin,
+                None => return out.failures.push((vec![self.rank], not_eager(source))),
+            }
+        }
         let (lane, most_ahead) = (immediate.lane, self.limits.most_ahead);
         let plan = self.plan;
         let arrivals = &mut self.lane(lane).arrivals;
@@ -159,8 +165,8 @@ impl State {
             return;
         };
         match immediate.kind {
-            Kind::Data | Kind::Granted => {
-                let count = if counts { payload as u32 } else { 1 };
+            Kind::Data | Kind::Granted | Kind::Eager => {
+                let count = if counts && is_data { payload as u32 } else { 1 };
                 let from_source = &mut round.data[source.index()];
                 *from_source = from_source.saturating_add(count);
                 round.total = round.total.saturating_add(count);
@@ -181,6 +187,18 @@ impl State {
             },
             Kind::Ack => round.acks += 1,
         }
+    }
+
+    /// Returns the source of an eager put, which this rank has written; `None` if a peer sent it.
+    fn source_of_eager(&self, sender: &Sender, writer: Rank, payload: u32) -> Option<Rank> {
+        let source = Rank(payload & !GRANTED);
+        if writer != self.rank || source.0 >= self.ranks {
+            return None;
+        }
+        if payload & GRANTED != 0 {
+            sender.peers.note_granted_arrival(source);
+        }
+        Some(source)
     }
 
     /// Takes in the completions of operations, whose guards return.
@@ -256,6 +274,11 @@ impl State {
 
 fn no_step(rank: Rank) -> Error {
     let what = "a barrier message for which this rank has no step".to_owned();
+    Error::BadControlMessage { rank, what }
+}
+
+fn not_eager(rank: Rank) -> Error {
+    let what = "a notice of a put that it did not carry".to_owned();
     Error::BadControlMessage { rank, what }
 }
 

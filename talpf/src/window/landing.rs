@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use ibverbs_sim::RemoteAddress;
 use smallvec::SmallVec;
 
 use super::Claim;
@@ -30,6 +31,13 @@ pub(crate) trait Landing: Send {
     fn is_patient(&self) -> bool {
         false
     }
+    /// Returns the bytes of a short put and their remote address, if they may travel with the claim
+    /// to a target in another process.
+    fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {
+        None
+    }
+    /// Notes that the bytes were sent with the claim: the operation has been posted.
+    fn note_sent_eagerly(&mut self) {}
     /// Converts the operation, with everything it borrows, to be parked.
     fn park(self) -> Box<dyn Parked>
     where

@@ -13,6 +13,8 @@ use bytemuck::Pod;
 use talpf::{Config, Context, Error, SyncMode, exec};
 use talpf_runtime::Array;
 
+/// Most words of a put that are copied as it is posted.
+pub(crate) const COPIED: usize = 32;
 /// Longest time of one run, before the watchdog ends the process.
 const LIMIT: Duration = Duration::from_secs(300);
 

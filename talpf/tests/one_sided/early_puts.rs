@@ -48,14 +48,14 @@ fn short_ones_are_copied() {
 
 #[test]
 fn long_ones_hold_their_source() {
-    ahead(33, 30);
+    ahead(common::COPIED + 1, 30);
     ahead(100_000, 5);
 }
 
 /// The source of a long put is in use until the put has landed; that of a short one is free.
 #[test]
 fn the_source_of_a_parked_put_is_held_if_it_is_long() {
-    for (len, held) in [(32, false), (33, true)] {
+    for (len, held) in [(common::COPIED, false), (common::COPIED + 1, true)] {
         let gate = Gate::default();
         common::run(common::config(2, 2), |ctx| {
             let gate = gate.clone();

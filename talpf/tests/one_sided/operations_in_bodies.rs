@@ -5,7 +5,8 @@ use talpf::{Error, Rank, SyncMode};
 use talpf_runtime::Array;
 
 /// Short and long: copied at once, and held.
-const LENGTHS: [usize; 2] = [4, 500];
+const LENGTHS: [usize; 2] = [4, HELD];
+const HELD: usize = common::COPIED + 1;
 
 #[test]
 fn an_awaited_put_returns_its_guard() {
@@ -66,9 +67,9 @@ fn an_operation_that_is_let_go_holds_its_task() {
     let ends = common::run(common::unwatched(2, 2), |ctx| {
         let gate = gate.clone();
         async move {
-            let values = common::array(&ctx, vec![1u64; 500])?;
+            let values = common::array(&ctx, vec![1u64; HELD])?;
             ctx.register_local(&values)?;
-            let inbox = common::array(&ctx, vec![0u64; 500])?;
+            let inbox = common::array(&ctx, vec![0u64; HELD])?;
             let slot = ctx.register_global(&inbox).await?;
             if ctx.rank() == Rank(1) {
                 gate.passed().await;
@@ -96,7 +97,7 @@ fn an_operation_that_is_let_go_holds_its_task() {
             Ok::<_, Error>(vec![])
         }
     });
-    assert_eq!(ends.unwrap()[1], [1; 500]);
+    assert_eq!(ends.unwrap()[1], [1; HELD]);
 }
 
 /// A round waits for all clones of its handle, whatever tasks they are in.

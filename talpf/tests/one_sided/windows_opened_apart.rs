@@ -3,6 +3,9 @@
 use crate::common::{self, Gate};
 use talpf::{Error, Rank, SyncMode};
 
+/// Numbers of a put that holds its guard until it has landed.
+const HELD: usize = common::COPIED + 1;
+
 /// The left half is free at once; the right half only after what was put into the left half has
 /// been seen... by nobody but the device: the task that holds it ends when rank 1 says so.
 #[test]
@@ -11,7 +14,7 @@ fn what_is_put_into_an_open_window_does_not_wait_for_a_closed_one() {
     let ends = common::run(common::unwatched(2, 2), |ctx| {
         let (left_done, release) = (left_done.clone(), release.clone());
         async move {
-            let inbox = talpf_runtime::Array::new(ctx.group(), vec![0u64; 200], 100)?;
+            let inbox = talpf_runtime::Array::new(ctx.group(), vec![0u64; 2 * HELD], HELD)?;
             let slot = ctx.register_global(&inbox).await?;
             if ctx.rank() == Rank(0) {
                 let keep = ctx.group().task("keep").inout(&inbox.tile(1));
@@ -24,7 +27,7 @@ fn what_is_put_into_an_open_window_does_not_wait_for_a_closed_one() {
                 sync.await?;
                 return common::read(&ctx, &inbox).await;
             }
-            let values = common::array(&ctx, vec![1u64; 100])?;
+            let values = common::array(&ctx, vec![1u64; HELD])?;
             ctx.register_local(&values)?;
             let round = ctx.round();
             let put = ctx.group().task("put").input(&values.all());
@@ -34,7 +37,7 @@ fn what_is_put_into_an_open_window_does_not_wait_for_a_closed_one() {
                 let values = round.put(values, left.at(Rank(0), 0)).await.unwrap();
                 left_done.open();
                 // Waits until the right one is.
-                let mut put = Box::pin(round.put(values, right.at(Rank(0), 100)));
+                let mut put = Box::pin(round.put(values, right.at(Rank(0), HELD)));
                 let waits = futures_poll(put.as_mut()).await;
                 assert!(waits.is_none());
                 release.open();
@@ -45,7 +48,7 @@ fn what_is_put_into_an_open_window_does_not_wait_for_a_closed_one() {
             Ok::<_, Error>(vec![])
         }
     });
-    assert_eq!(ends.unwrap()[0], [1; 200]);
+    assert_eq!(ends.unwrap()[0], [1; 2 * HELD]);
     assert!(left_done.is_open());
 }
 

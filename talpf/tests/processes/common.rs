@@ -9,6 +9,9 @@ use talpf::{Config, Context, Error, hook};
 
 pub(crate) use crate::in_one_process::*;
 
+/// Most words of a put that are copied, as they travel with its claim.
+pub(crate) const COPIED: usize = 512;
+
 /// Returns the result of each rank.
 pub(crate) fn run_all<R, F>(
     config: Config,

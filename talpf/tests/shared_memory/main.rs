@@ -36,6 +36,7 @@ mod outside_window;
 mod overlapping_puts;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
+mod segments;
 #[path = "../processes/step_time.rs"]
 mod step_time;
 #[path = "../one_sided/sync_modes.rs"]

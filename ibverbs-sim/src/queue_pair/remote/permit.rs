@@ -70,7 +70,7 @@ impl QueuePairCore {
 }
 
 /// Returns the permit for an operation whose data can be copied at once, and the address at the
-/// peer. Data does not overtake that of earlier requests; a read ends at once or goes as a packet.
+/// peer. Data does not overtake that of earlier requests.
 pub(super) fn copies_at_once<'a>(
     requester: &'a Requester,
     operation: &Operation,
@@ -80,9 +80,7 @@ pub(super) fn copies_at_once<'a>(
     match *operation {
         Operation::Write { remote } if length > 0 => Some((permit, remote)),
         Operation::WriteWithImmediate { remote, .. } if length >= LONG => Some((permit, remote)),
-        Operation::Read { remote } if length > 0 && requester.outstanding.is_empty() => {
-            Some((permit, remote))
-        }
+        Operation::Read { remote } if length > 0 => Some((permit, remote)),
         _ => None,
     }
 }

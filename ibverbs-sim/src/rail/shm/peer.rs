@@ -34,8 +34,6 @@ use crate::{
 
 /// Bytes of a copy that is made under the lock of the ring, where no other lock is needed.
 const SHORT: usize = 4096;
-/// Bytes from which on a copy by the kernel is faster than messages.
-const LONG_FOR_KERNEL: usize = 16 << 10;
 
 const WORD: usize = size_of::<u64>();
 
@@ -254,7 +252,7 @@ impl Peer {
     }
 
     /// Copies within a use of the peer's memory. With a permit, which has to be open, the kernel
-    /// makes long copies only.
+    /// makes no copies.
     ///
     /// # Safety
     ///
@@ -303,9 +301,8 @@ impl Peer {
                 unsafe { copy_word_last(from, to, local.len()) };
                 Some(CompletionStatus::Success)
             }
-            Some(PeerMemory::Process(_)) if permit.is_some() && local.len() < LONG_FOR_KERNEL => {
-                None
-            }
+            // Messages are faster than the kernel.
+            Some(PeerMemory::Process(_)) if permit.is_some() => None,
             Some(PeerMemory::Process(address)) => {
                 let pid = self.reachable?;
                 // SAFETY: the contract of this function.

@@ -28,6 +28,7 @@ use crate::{
     Access,
     rail::{
         Armed, LossReason, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits,
+        RailMemory,
         emulation::{Emulation, Operation, OperationKind, Path},
         frame::{Frame, KeyClaim, MAX_HEAD, Malformed},
         registrations::{KeyNumber, Registrations},
@@ -252,6 +253,10 @@ impl Rail for ShmRail {
             mapping.offset_of(memory).map_or(PeerMemory::Process(address), PeerMemory::File);
         mapping.key(key.index).open(key, location, memory.len(), access);
         Ok(RailKey::from_number(key.number()))
+    }
+
+    fn allocate(&self, bytes: usize) -> Option<Box<dyn RailMemory>> {
+        Self::allocate(self, bytes).ok().map(|segment| Box::new(segment) as _)
     }
 
     fn deregister(&self, key: &RailKey) -> Result<(), RailError> {

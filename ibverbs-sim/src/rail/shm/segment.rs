@@ -111,6 +111,17 @@ impl ShmSegment {
     }
 }
 
+#[allow(unsafe_code, reason = "vouches for the memory of a segment")]
+mod allocated {
+    // SAFETY: the mapping of the file stays while the segment keeps it, and the part of a segment
+    // is given to no other one. The kernel gives out zeroed memory, at page boundaries.
+    unsafe impl crate::RailMemory for super::ShmSegment {
+        fn memory(&self) -> std::ptr::NonNull<[u8]> {
+            Self::memory(self)
+        }
+    }
+}
+
 impl Drop for ShmSegment {
     fn drop(&mut self) {
         self.file.release(self.offset, self.length.max(1).next_multiple_of(PAGE));

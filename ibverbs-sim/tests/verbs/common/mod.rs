@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "the one place where tests register memory")]
 
 use std::{
+    ops::Deref,
     ptr::NonNull,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -91,14 +92,41 @@ pub(crate) fn pair_on(device: &Device, connection: &Connection) -> (End, End) {
 /// Registered memory, aligned to 8 bytes.
 pub(crate) struct Buffer {
     pub(crate) region: MemoryRegion,
-    words: Box<[AtomicU64]>,
+    words: Words,
+}
+
+/// Memory of a buffer.
+pub(crate) struct Words(Box<dyn AsRef<[AtomicU64]> + Send + Sync>);
+
+impl Words {
+    pub(crate) fn new(words: impl AsRef<[AtomicU64]> + Send + Sync + 'static) -> Self {
+        Self(Box::new(words))
+    }
+}
+
+impl Deref for Words {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        (*self.0).as_ref()
+    }
 }
 
 impl Buffer {
     pub(crate) fn new(domain: &ProtectionDomain, length: usize, access: Access) -> Self {
         let words: Box<[AtomicU64]> =
             (0..length.div_ceil(8).max(1)).map(|_| AtomicU64::new(0)).collect();
-        let start = NonNull::from(&words[..]).cast();
+        Self::in_memory(domain, Words::new(words), length, access)
+    }
+
+    /// Registers `length` bytes of `words`.
+    pub(crate) fn in_memory(
+        domain: &ProtectionDomain,
+        words: Words,
+        length: usize,
+        access: Access,
+    ) -> Self {
+        let start = NonNull::from(&*words).cast();
         // SAFETY: `words` are dropped after `region`; they are atomics, and tests use them only
         // when no request is under way.
         let region = unsafe { domain.register(start, length, access).unwrap() };
@@ -114,12 +142,15 @@ impl Buffer {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let all = self.words.iter().flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes());
+        let all = (*self.words)
+            .as_ref()
+            .iter()
+            .flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes());
         all.take(self.region.length()).collect()
     }
 
     /// Deregisters the memory and returns it.
-    pub(crate) fn deregister(self) -> Box<[AtomicU64]> {
+    pub(crate) fn deregister(self) -> Words {
         self.region.deregister();
         self.words
     }

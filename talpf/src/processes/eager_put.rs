@@ -1,0 +1,146 @@
+//! Puts of remote ranks whose bytes travel with the claim.
+//!
+//! The target writes them itself, by its queue pair to itself, as soon as a window admits them:
+//! there is no grant, and no answer. So the source counts how many have not landed, as far as it
+//! knows, and requests a window as for other operations once these are as many as its credit. The
+//! target reports the number that has landed with its own eager puts, and by a message of its own
+//! at every half of the credit.
+
+use std::sync::Arc;
+
+use ibverbs_sim::{Error as DeviceError, Operation, Payload, RemoteAddress};
+use smallvec::SmallVec;
+
+use super::WindowRequest;
+use super::control_message::ControlMessage;
+use crate::error::Error;
+use crate::failure::RunFailure;
+use crate::immediate::{GRANTED, Immediate, Kind};
+use crate::peer::Peers;
+use crate::window::{Claim, Landing, Parked, Post};
+
+/// A put of a remote rank, with its bytes `B`.
+pub(super) struct EagerPut<B> {
+    pub(super) peers: Peers,
+    pub(super) failure: Arc<RunFailure>,
+    pub(super) request: WindowRequest,
+    pub(super) claim: Claim,
+    pub(super) remote: RemoteAddress,
+    pub(super) bytes: B,
+    /// Set once the bytes were posted. Then the message follows that counts the put, with this
+    /// payload.
+    pub(super) posted: Option<u32>,
+}
+
+/// A put that waits here, with a copy of its bytes.
+pub(super) type OwnedPut = EagerPut<SmallVec<[u8; 64]>>;
+
+impl<B: AsRef<[u8]>> EagerPut<B> {
+    /// Writes the bytes, and sends the message that counts the put.
+    pub(super) fn write(&mut self) -> Post {
+        let (here, source) = (self.request.target, self.claim.source);
+        let (Some(own), Some(peer)) = (self.peers.local(here), self.peers.remote(source)) else {
+            return Post::All;
+        };
+        let endpoint = &own.endpoint;
+        let payload = match self.posted {
+            Some(payload) => payload,
+            None => {
+                let bytes = Payload::Inline(self.bytes.as_ref());
+                match endpoint.post_silent(here, Operation::Write { remote: self.remote }, bytes) {
+                    Ok(()) => {}
+                    Err(error) => return self.not_posted(error.reason),
+                }
+                // Another thread may work on the queue pair.
+                let has_landed = endpoint.is_drained(here);
+                if !has_landed {
+                    peer.count_granted();
+                }
+                let payload = source.0 | if has_landed { 0 } else { GRANTED };
+                *self.posted.insert(payload)
+            }
+        };
+        let WindowRequest { lane, round, .. } = self.request;
+        let immediate = Immediate::new(Kind::Eager, lane, round).to_bits();
+        let payload = Immediate::payload(round, payload).to_ne_bytes();
+        match endpoint.post_inline(here, Operation::SendWithImmediate { immediate }, &payload) {
+            Ok(()) => {
+                peer.note_eager_landed();
+                Post::All
+            }
+            Err(error) => match self.not_posted(error.reason) {
+                Post::Nothing => Post::Some,
+                post => post,
+            },
+        }
+    }
+
+    /// Returns the outcome of a request that was not posted: it is tried again, or fails the run.
+    fn not_posted(&self, reason: DeviceError) -> Post {
+        if matches!(reason, DeviceError::QueueFull { .. }) {
+            return Post::Nothing;
+        }
+        let here = self.request.target;
+        self.failure.of(here).begin(&Error::Device(reason));
+        if let Some(own) = self.peers.local(here) {
+            own.ring_doorbell();
+            own.wake_poller();
+        }
+        Post::All
+    }
+
+    /// Reports the refusal to both ranks (R7), unless the run has failed and both know.
+    pub(super) fn refuse(&self) {
+        let EagerPut { peers, failure, request, claim, .. } = self;
+        if failure.each().all(|failure| failure.has_failed()) {
+            return;
+        }
+        // Before the failure, so that the source reports the same.
+        if let Some(source) = peers.remote(claim.source) {
+            source.send(ControlMessage::PutRefusal { request: *request, claim: *claim });
+        }
+        failure.fail(
+            &[request.target],
+            &Error::outside_window(claim, request.target, request.lane, request.round),
+        );
+    }
+}
+
+impl EagerPut<&[u8]> {
+    /// Returns the put with a copy of its bytes.
+    pub(super) fn into_owned(self) -> OwnedPut {
+        let EagerPut { peers, failure, request, claim, remote, bytes, posted } = self;
+        let bytes = SmallVec::from_slice(bytes);
+        EagerPut { peers, failure, request, claim, remote, bytes, posted }
+    }
+}
+
+impl Landing for EagerPut<&[u8]> {
+    fn post(&mut self) -> Post {
+        self.write()
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        Box::new(self.into_owned())
+    }
+}
+
+impl Landing for OwnedPut {
+    fn post(&mut self) -> Post {
+        self.write()
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        Box::new(self)
+    }
+}
+
+impl Parked for OwnedPut {
+    fn post(&mut self) -> Post {
+        self.write()
+    }
+
+    fn refuse(self: Box<Self>) {
+        EagerPut::refuse(&self);
+    }
+}
