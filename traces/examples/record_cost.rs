@@ -1,12 +1,14 @@
-//! Cost of a record, without reading the clock, and time of the writer and the linter for all
-//! records.
+//! Cost of a record, without reading the clock, and times of the writer, the linter and the conversion to
+//! tables for all records.
 //!
 //! `cargo run --release -p talpf-traces --example record_cost [records]`
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use talpf_traces::{Event, MessageKind, Recorder, Stream, TraceInfo, WaitNs, paraver};
+use talpf_traces::{
+    Event, MessageKind, Recorder, Stream, TraceInfo, WaitNs, convert_to_csv, paraver,
+};
 
 const REPETITIONS: usize = 9;
 const RANKS: u32 = 4;
@@ -30,7 +32,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = paraver::check(&files.prv)?;
     let checked = started.elapsed() - written;
     let megabytes = files.prv.metadata()?.len() >> 20;
-    println!("write: {written:.2?}, check: {checked:.2?}, {megabytes} MiB\n{report}");
+    let started = Instant::now();
+    convert_to_csv(&files.prv, dir.path())?;
+    let converted = started.elapsed();
+    println!(
+        "write: {written:.2?}, check: {checked:.2?}, csv: {converted:.2?}, {megabytes} MiB\n{report}"
+    );
     Ok(())
 }
 

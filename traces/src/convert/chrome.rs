@@ -6,7 +6,8 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::json_text::JsonText;
-use super::sequence::{Form, Message, Row};
+use super::sequence::{Form, Row};
+use crate::paraver::Communication;
 
 pub(super) struct Chrome<W> {
     out: W,
@@ -98,8 +99,8 @@ impl<W: Write> Form for Chrome<W> {
         self.event('C', row, 0, rest)
     }
 
-    fn message(&mut self, message: Message) -> io::Result<()> {
-        let Message { number, sender, receiver, send_ns, receive_ns, bytes, tag } = message;
+    fn message(&mut self, number: u64, message: &Communication) -> io::Result<()> {
+        let &Communication { sender, receiver, send_ns, receive_ns, bytes, tag, .. } = message;
         let head = "\"cat\":\"message\",\"name\":\"message\"";
         let (send, receive) = (Micros(send_ns), Micros(receive_ns));
         let rest = format_args!(

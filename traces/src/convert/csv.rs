@@ -1,8 +1,8 @@
 //! Tables of the records, a file for each kind. Labels are quoted; numbers are those of the trace.
 
-use std::fmt;
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::check_output;
@@ -13,13 +13,22 @@ const STATES: &str = "rank,row,cpu,begin_ns,end_ns,state,label";
 const EVENTS: &str = "rank,row,cpu,time_ns,type,type_label,value,value_label";
 const MESSAGES: &str = "from,to,from_row,to_row,call_ns,send_ns,receive_ns,end_ns,bytes,tag";
 
-/// Text between quotes, which are doubled inside.
-struct Quoted<'a>(&'a str);
+/// Tables that grow, with their files.
+struct Tables<'a> {
+    paths: &'a [PathBuf; 3],
+    files: [BufWriter<File>; 3],
+    ranks: Vec<u32>,
+    labels: Labels,
+    /// Lines of a record.
+    lines: Vec<u8>,
+}
 
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", self.0.replace('"', "\"\""))
-    }
+/// Quoted labels of the trace.
+struct Labels {
+    names: Names,
+    states: HashMap<u32, String>,
+    types: HashMap<u32, String>,
+    values: HashMap<(u32, i64), String>,
 }
 
 pub(super) fn write(prv: &Path, folder: &Path) -> Result<[PathBuf; 3]> {
@@ -33,19 +42,18 @@ pub(super) fn write(prv: &Path, folder: &Path) -> Result<[PathBuf; 3]> {
         writeln!(out, "{head}").map_err(Error::io(&paths[index]))?;
         Ok((partial, out))
     };
-    let (states, mut of_states) = begin(0, STATES)?;
-    let (events, mut of_events) = begin(1, EVENTS)?;
-    let (messages, mut of_messages) = begin(2, MESSAGES)?;
-    let (names, ranks) = (reader.names(), reader.ranks_of_rows().to_vec());
-    reader.try_read(|record| {
-        let (file, written) = match record {
-            Record::State { .. } => (0, line(&mut of_states, &ranks, &names, record)),
-            Record::Event { .. } => (1, line(&mut of_events, &ranks, &names, record)),
-            Record::Communication { .. } => (2, line(&mut of_messages, &ranks, &names, record)),
-        };
-        written.map_err(|source| Error::Io { path: paths[file].clone(), source })
-    })?;
-    for (out, path) in [&mut of_states, &mut of_events, &mut of_messages].into_iter().zip(&paths) {
+    let (states, of_states) = begin(0, STATES)?;
+    let (events, of_events) = begin(1, EVENTS)?;
+    let (messages, of_messages) = begin(2, MESSAGES)?;
+    let mut tables = Tables {
+        paths: &paths,
+        files: [of_states, of_events, of_messages],
+        ranks: reader.ranks_of_rows().to_vec(),
+        labels: Labels::new(reader.names()),
+        lines: Vec::new(),
+    };
+    reader.try_read(|record| tables.add(record))?;
+    for (out, path) in tables.files.iter_mut().zip(&paths) {
         out.flush().map_err(Error::io(path))?;
     }
     for partial in [states, events, messages] {
@@ -54,38 +62,97 @@ pub(super) fn write(prv: &Path, folder: &Path) -> Result<[PathBuf; 3]> {
     Ok(paths)
 }
 
-fn line(out: &mut impl Write, ranks: &[u32], names: &Names, record: Record<'_>) -> io::Result<()> {
-    match record {
-        Record::State { row, cpu, begin_ns, end_ns, state } => {
-            let (rank, label) = (ranks[row], names.state_label(state));
-            writeln!(out, "{rank},{row},{cpu},{begin_ns},{end_ns},{state},{}", Quoted(&label))
-        }
-        Record::Event { row, cpu, time_ns, values } => {
-            let rank = ranks[row];
-            values.iter().try_for_each(|(kind, value)| {
-                let (of_kind, of_value) =
-                    (names.type_label(*kind), names.value_label(*kind, *value));
-                let (of_kind, of_value) = (Quoted(&of_kind), Quoted(&of_value));
-                writeln!(out, "{rank},{row},{cpu},{time_ns},{kind},{of_kind},{value},{of_value}")
-            })
-        }
-        Record::Communication {
-            sender,
-            receiver,
-            logical_send_ns,
-            send_ns,
-            receive_ns,
-            logical_receive_ns,
-            bytes,
-            tag,
-            ..
-        } => {
-            let (from, to) = (ranks[sender], ranks[receiver]);
-            writeln!(
-                out,
-                "{from},{to},{sender},{receiver},{logical_send_ns},{send_ns},{receive_ns},\
-                 {logical_receive_ns},{bytes},{tag}"
-            )
+impl Tables<'_> {
+    fn add(&mut self, record: Record<'_>) -> Result<()> {
+        let Self { ranks, labels, lines, .. } = self;
+        lines.clear();
+        let table = match record {
+            Record::State { row, cpu, begin_ns, end_ns, state } => {
+                numbers(lines, [ranks[row], row as u32, cpu]);
+                numbers(lines, [begin_ns, end_ns, state.into()]);
+                labels.state(lines, state);
+                0
+            }
+            Record::Event { row, cpu, time_ns, values } => {
+                for (kind, value) in values {
+                    numbers(lines, [ranks[row], row as u32, cpu]);
+                    numbers(lines, [time_ns, (*kind).into()]);
+                    labels.event(lines, *kind, *value);
+                }
+                1
+            }
+            Record::Communication(message) => {
+                let rows = [message.sender, message.receiver];
+                numbers(lines, rows.map(|row| ranks[row]));
+                numbers(lines, rows);
+                numbers(lines, [message.logical_send_ns, message.send_ns]);
+                numbers(lines, [message.receive_ns, message.logical_receive_ns, message.bytes]);
+                digits(lines, message.tag);
+                lines.push(b'\n');
+                2
+            }
+        };
+        let written = self.files[table].write_all(&self.lines);
+        written.map_err(|source| Error::Io { path: self.paths[table].clone(), source })
+    }
+}
+
+impl Labels {
+    fn new(names: Names) -> Self {
+        let of_values = |kind| {
+            let values = names.labelled_values(kind);
+            values.map(move |(value, label)| ((kind, value), quoted(label)))
+        };
+        Self {
+            states: names.states().map(|(state, label)| (state, quoted(label))).collect(),
+            types: names.event_types().map(|(kind, label)| (kind, quoted(label))).collect(),
+            values: names.event_types().flat_map(|(kind, _)| of_values(kind)).collect(),
+            names,
         }
     }
+
+    /// Ends a line with the label of a state.
+    fn state(&self, lines: &mut Vec<u8>, state: u32) {
+        match self.states.get(&state) {
+            Some(label) => lines.extend_from_slice(label.as_bytes()),
+            None => lines.extend_from_slice(quoted(&self.names.state_label(state)).as_bytes()),
+        }
+        lines.push(b'\n');
+    }
+
+    /// Ends a line with the label of an event type, a value, and the label of that.
+    fn event(&self, lines: &mut Vec<u8>, kind: u32, value: i64) {
+        match self.types.get(&kind) {
+            Some(label) => lines.extend_from_slice(label.as_bytes()),
+            None => lines.extend_from_slice(quoted(&self.names.type_label(kind)).as_bytes()),
+        }
+        lines.push(b',');
+        numbers(lines, [value]);
+        match self.values.get(&(kind, value)) {
+            Some(label) => lines.extend_from_slice(label.as_bytes()),
+            None => {
+                lines.push(b'"');
+                digits(lines, value);
+                lines.push(b'"');
+            }
+        }
+        lines.push(b'\n');
+    }
+}
+
+/// Appends numbers, each with a comma behind it.
+fn numbers<const N: usize>(lines: &mut Vec<u8>, numbers: [impl itoa::Integer; N]) {
+    for number in numbers {
+        digits(lines, number);
+        lines.push(b',');
+    }
+}
+
+fn digits(lines: &mut Vec<u8>, number: impl itoa::Integer) {
+    lines.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Returns text between quotes, which are doubled inside.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
 }

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 
 use prost::Message as _;
 
-use super::sequence::{Form, Message, Row};
+use super::sequence::{Form, Row};
+use crate::paraver::Communication;
 
 const SLICE_BEGIN: i32 = 1;
 const SLICE_END: i32 = 2;
@@ -271,8 +272,8 @@ impl<W: Write> Form for Perfetto<W> {
         self.event(time_ns, None, event)
     }
 
-    fn message(&mut self, message: Message) -> io::Result<()> {
-        let Message { number, sender, receiver, send_ns, receive_ns, .. } = message;
+    fn message(&mut self, number: u64, message: &Communication) -> io::Result<()> {
+        let &Communication { sender, receiver, send_ns, receive_ns, .. } = message;
         let [from, to] = [sender, receiver].map(|row| self.track(row, Track::Messages, "messages"));
         let sent = TrackEvent {
             kind: Some(INSTANT),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 
 use crate::State;
-use crate::paraver::{EventKind, Names, Reader, Record};
+use crate::paraver::{Communication, EventKind, Names, Reader, Record};
 
 const NOT_CREATED: u32 = State::NotCreated.number();
 const TASK_ID: u32 = EventKind::TaskId.number();
@@ -16,19 +16,6 @@ pub(super) struct Row {
     pub(super) index: usize,
     pub(super) rank: u32,
     pub(super) name: String,
-}
-
-/// Message between two rows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
-    /// Number of the message, from 1.
-    pub(super) number: u64,
-    pub(super) sender: usize,
-    pub(super) receiver: usize,
-    pub(super) send_ns: u64,
-    pub(super) receive_ns: u64,
-    pub(super) bytes: u64,
-    pub(super) tag: i64,
 }
 
 /// Receiver of the sequence, which writes it down. Rows are indexes.
@@ -44,7 +31,8 @@ pub(super) trait Form {
         value: i64,
         time_ns: u64,
     ) -> io::Result<()>;
-    fn message(&mut self, message: Message) -> io::Result<()>;
+    /// Takes a message with its number, from 1.
+    fn message(&mut self, number: u64, message: &Communication) -> io::Result<()>;
     fn end(&mut self, lost: &[String]) -> io::Result<()>;
 }
 
@@ -87,11 +75,9 @@ impl<F: Form> Sequence<F> {
                 self.form.state(row, &self.names.state_label(state), begin_ns, end_ns)
             }
             Record::Event { row, time_ns, values, .. } => self.event(row, time_ns, values),
-            Record::Communication { sender, receiver, send_ns, receive_ns, bytes, tag, .. } => {
+            Record::Communication(message) => {
                 self.messages += 1;
-                let number = self.messages;
-                let message = Message { number, sender, receiver, send_ns, receive_ns, bytes, tag };
-                self.form.message(message)
+                self.form.message(self.messages, &message)
             }
         }
     }

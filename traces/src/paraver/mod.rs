@@ -14,7 +14,9 @@ mod partial;
 mod write;
 
 pub(crate) use check::Names;
-pub use check::{Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_view};
+pub use check::{
+    Communication, Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_view,
+};
 pub use edit::{cut, merge};
 pub use event_kind::EventKind;
 pub(crate) use inputs::refuse_inputs;

@@ -8,7 +8,7 @@ use super::picture::{CHARACTER, LINE, Line, Picture, Rectangle, Text};
 use super::{RenderOptions, Rows, View};
 use crate::State;
 use crate::counted;
-use crate::paraver::{Reader, Record};
+use crate::paraver::{Communication, Reader, Record};
 
 /// Columns of pixels for the time shown.
 const COLUMNS: usize = 1_400;
@@ -77,10 +77,14 @@ impl<'a> Drawing<'a> {
                     }
                 }
             }
-            (Record::Communication { sender, receiver, send_ns, receive_ns, .. }, _)
-                if self.options.rows != Rows::Cpu
-                    && self.shown.contains(&send_ns)
-                    && self.shown.contains(&receive_ns) =>
+            (
+                Record::Communication(Communication {
+                    sender, receiver, send_ns, receive_ns, ..
+                }),
+                _,
+            ) if self.options.rows != Rows::Cpu
+                && self.shown.contains(&send_ns)
+                && self.shown.contains(&receive_ns) =>
             {
                 self.message_count += 1;
                 if self.messages.len() < MESSAGES {

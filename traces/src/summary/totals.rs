@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::distribution::{Distribution, Durations};
 use super::{Efficiency, MessageSummary, PairSummary, RankSummary, Summary, TaskSummary};
 use crate::State;
-use crate::paraver::{EventKind, Reader, Record};
+use crate::paraver::{Communication, EventKind, Reader, Record};
 
 const RUNNING: u32 = State::Running.number();
 const NOT_CREATED: u32 = State::NotCreated.number();
@@ -70,7 +70,14 @@ impl Totals {
                 self.state(row, cpu, end_ns.saturating_sub(begin_ns), state);
             }
             Record::Event { row, time_ns, values, .. } => self.event(row, time_ns, values),
-            Record::Communication { sender, receiver, send_ns, receive_ns, bytes, .. } => {
+            Record::Communication(Communication {
+                sender,
+                receiver,
+                send_ns,
+                receive_ns,
+                bytes,
+                ..
+            }) => {
                 self.latency.add(receive_ns.saturating_sub(send_ns));
                 let pair = (self.ranks_of_rows[sender], self.ranks_of_rows[receiver]);
                 let (messages, sum) = self.pairs.entry(pair).or_default();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use talpf_traces::paraver::{Reader, Record, check, cut, merge};
+use talpf_traces::paraver::{Communication, Reader, Record, check, cut, merge};
 use talpf_traces::{Event, MessageKind, Recorder, WaitNs};
 
 use crate::support::{ended, info};
@@ -23,7 +23,7 @@ fn contents(prv: &Path) -> Contents {
         Record::Event { row, time_ns, values, .. } => {
             events.extend(values.iter().map(|(kind, value)| (row, time_ns, *kind, *value)));
         }
-        Record::Communication { logical_send_ns, logical_receive_ns, .. } => {
+        Record::Communication(Communication { logical_send_ns, logical_receive_ns, .. }) => {
             messages.push((logical_send_ns, logical_receive_ns));
         }
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use talpf_apps::Error;
 use talpf_apps::run::Machine;
-use talpf_traces::paraver::{EventKind, Reader, Record};
+use talpf_traces::paraver::{Communication, EventKind, Reader, Record};
 use talpf_traces::{Recorder, TraceInfo};
 
 const TASK_TYPE: u32 = EventKind::TaskType.number();
@@ -82,7 +82,7 @@ impl TraceMetrics {
                     }
                 }
             }
-            Record::Communication { bytes, .. } => {
+            Record::Communication(Communication { bytes, .. }) => {
                 metrics.messages += 1;
                 metrics.bytes += bytes;
             }

@@ -5,7 +5,7 @@ use super::fields::{self, in_range, shown};
 use super::header::Header;
 use super::labels::Labels;
 use super::lines::Lines;
-use super::record::{Record, Visitor};
+use super::record::{Communication, Record, Visitor};
 use super::report::Log;
 use super::rule::Rule;
 use super::states::States;
@@ -258,7 +258,7 @@ impl Body<'_> {
             let [logical_send_ns, send_ns, logical_receive_ns, receive_ns] =
                 [a, b, c, d].map(|time| self.header.to_ns(time));
             let (bytes, tag) = (fields[13] as u64, fields[14] as i64);
-            self.visitor.record(Record::Communication {
+            self.visitor.record(Record::Communication(Communication {
                 sender,
                 sender_cpu: cpu(fields[1]),
                 receiver,
@@ -269,7 +269,7 @@ impl Body<'_> {
                 logical_receive_ns,
                 bytes,
                 tag,
-            });
+            }));
         }
     }
 

@@ -42,6 +42,18 @@ impl Labels {
         value == 0 || values.is_none_or(|values| values.contains_key(&value))
     }
 
+    /// Returns the states with labels.
+    pub(super) fn states(&self) -> impl Iterator<Item = (u32, &str)> {
+        let states = self.states.iter();
+        states.filter_map(|(state, label)| Some((u32::try_from(*state).ok()?, label.as_str())))
+    }
+
+    /// Returns the event types with labels.
+    pub(super) fn types(&self) -> impl Iterator<Item = (u32, &str)> {
+        let types = self.types.iter();
+        types.filter_map(|(kind, of)| Some((u32::try_from(*kind).ok()?, of.label.as_str())))
+    }
+
     /// Returns the event types that label values.
     pub(super) fn types_with_values(&self) -> impl Iterator<Item = u32> {
         let labelled = self.types.iter().filter(|(_, kind)| kind.values.is_some());

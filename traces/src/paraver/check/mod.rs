@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use names::Names;
 pub use reader::Reader;
-pub use record::Record;
 pub(in crate::paraver) use record::Visitor;
+pub use record::{Communication, Record};
 pub use report::{Finding, Report, TraceCounts};
 pub use rule::{Rule, Severity};
 pub use view_file::check_view;

@@ -40,6 +40,22 @@ impl Names {
         label.map_or_else(|| value.to_string().into(), |label| Cow::Borrowed(label.as_str()))
     }
 
+    /// Returns the states that have labels, in no order.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.labels.states()
+    }
+
+    /// Returns the event types that have labels, in no order.
+    pub(crate) fn event_types(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.labels.types()
+    }
+
+    /// Returns the values of an event type that have labels, in no order.
+    pub(crate) fn labelled_values(&self, kind: u32) -> impl Iterator<Item = (i64, &str)> {
+        let values = self.labels.values(kind.into()).into_iter().flatten();
+        values.filter_map(|(value, label)| Some((i64::try_from(*value).ok()?, label.as_str())))
+    }
+
     /// Returns `true` if values of an event type have labels: they name something, and are no amounts.
     pub(crate) fn has_labelled_values(&self, kind: u32) -> bool {
         self.labels.values(kind.into()).is_some()

@@ -89,8 +89,7 @@ impl Reader {
 
     /// Returns the values of an event type that have labels, in no order.
     pub fn labelled_values(&self, kind: u32) -> impl Iterator<Item = (i64, &str)> {
-        let values = self.names.labels().values(kind.into()).into_iter().flatten();
-        values.filter_map(|(value, label)| Some((i64::try_from(*value).ok()?, label.as_str())))
+        self.names.labelled_values(kind)
     }
 
     /// Gives all records to `visit`, in the order of the file. Returns the comments that say what the trace

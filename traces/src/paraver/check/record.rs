@@ -32,28 +32,32 @@ pub enum Record<'a> {
         values: &'a [(u32, i64)],
     },
     /// Data goes from one row to another.
-    Communication {
-        /// Row that sends.
-        sender: usize,
-        /// Cpu of that row.
-        sender_cpu: u32,
-        /// Row that receives.
-        receiver: usize,
-        /// Cpu of that row.
-        receiver_cpu: u32,
-        /// Call that caused the send.
-        logical_send_ns: u64,
-        /// Moment at which the data leaves.
-        send_ns: u64,
-        /// Moment at which the data has arrived.
-        receive_ns: u64,
-        /// Moment at which the receiver knows of it.
-        logical_receive_ns: u64,
-        /// Size of the data.
-        bytes: u64,
-        /// Tag of the message.
-        tag: i64,
-    },
+    Communication(Communication),
+}
+
+/// Data that goes from one row to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Communication {
+    /// Row that sends.
+    pub sender: usize,
+    /// Cpu of that row.
+    pub sender_cpu: u32,
+    /// Row that receives.
+    pub receiver: usize,
+    /// Cpu of that row.
+    pub receiver_cpu: u32,
+    /// Call that caused the send.
+    pub logical_send_ns: u64,
+    /// Moment at which the data leaves.
+    pub send_ns: u64,
+    /// Moment at which the data has arrived.
+    pub receive_ns: u64,
+    /// Moment at which the receiver knows of it.
+    pub logical_receive_ns: u64,
+    /// Size of the data.
+    pub bytes: u64,
+    /// Tag of the message.
+    pub tag: i64,
 }
 
 impl Record<'_> {
@@ -62,7 +66,7 @@ impl Record<'_> {
         match *self {
             Self::State { begin_ns, .. } => begin_ns,
             Self::Event { time_ns, .. } => time_ns,
-            Self::Communication { logical_send_ns, .. } => logical_send_ns,
+            Self::Communication(message) => message.logical_send_ns,
         }
     }
 
@@ -71,9 +75,7 @@ impl Record<'_> {
         match *self {
             Self::State { end_ns, .. } => end_ns,
             Self::Event { time_ns, .. } => time_ns,
-            Self::Communication { receive_ns, logical_receive_ns, .. } => {
-                receive_ns.max(logical_receive_ns)
-            }
+            Self::Communication(message) => message.receive_ns.max(message.logical_receive_ns),
         }
     }
 
@@ -82,13 +84,13 @@ impl Record<'_> {
         let times: &mut [&mut u64] = match self {
             Self::State { begin_ns, end_ns, .. } => &mut [begin_ns, end_ns],
             Self::Event { time_ns, .. } => &mut [time_ns],
-            Self::Communication {
+            Self::Communication(Communication {
                 logical_send_ns,
                 send_ns,
                 receive_ns,
                 logical_receive_ns,
                 ..
-            } => &mut [logical_send_ns, send_ns, receive_ns, logical_receive_ns],
+            }) => &mut [logical_send_ns, send_ns, receive_ns, logical_receive_ns],
         };
         for time in times {
             **time = map(**time);

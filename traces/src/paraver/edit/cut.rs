@@ -119,7 +119,7 @@ impl<W: Write> Cut<'_, W> {
                 self.levels.set(row, values);
                 Ok(())
             }
-            Record::Communication { .. } if !(begins_inside && last <= self.part.end) => {
+            Record::Communication(_) if !(begins_inside && last <= self.part.end) => {
                 let crosses = first < self.part.end && last > self.part.start;
                 self.crossing += u64::from(crosses);
                 Ok(())

@@ -80,7 +80,7 @@ impl Visitor for Piece {
                     extent.is_used = true;
                 }
             }
-            Record::Communication { .. } => {}
+            Record::Communication(_) => {}
         }
     }
 
@@ -125,29 +125,7 @@ impl Visitor for Sender {
             Record::State { row, cpu, begin_ns, end_ns, state } => {
                 Line::Record(Record::State { row, cpu, begin_ns, end_ns, state })
             }
-            Record::Communication {
-                sender,
-                sender_cpu,
-                receiver,
-                receiver_cpu,
-                logical_send_ns,
-                send_ns,
-                receive_ns,
-                logical_receive_ns,
-                bytes,
-                tag,
-            } => Line::Record(Record::Communication {
-                sender,
-                sender_cpu,
-                receiver,
-                receiver_cpu,
-                logical_send_ns,
-                send_ns,
-                receive_ns,
-                logical_receive_ns,
-                bytes,
-                tag,
-            }),
+            Record::Communication(message) => Line::Record(Record::Communication(message)),
         });
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::paraver::{Reader, Record};
+use crate::paraver::{Communication, Reader, Record};
 
 /// Lines of a new trace whose rows are those of another.
 pub(super) struct PrvFile<W> {
@@ -46,7 +46,7 @@ impl<W: Write> PrvFile<W> {
                 }
                 writeln!(out)
             }
-            Record::Communication {
+            Record::Communication(Communication {
                 sender,
                 sender_cpu,
                 receiver,
@@ -57,7 +57,7 @@ impl<W: Write> PrvFile<W> {
                 logical_receive_ns,
                 bytes,
                 tag,
-            } => {
+            }) => {
                 let (sender, receiver) = (&rows[sender], &rows[receiver]);
                 writeln!(
                     out,
