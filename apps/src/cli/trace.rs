@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use talpf_apps::Error;
-use talpf_traces::paraver::{self, Rule};
+use talpf_traces::paraver::{self, Report, Rule};
 
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = false)]
@@ -24,7 +24,8 @@ pub(super) struct Options {
 enum Command {
     /// Report everything that Paraver would refuse, drop or misread
     Check {
-        /// Trace, possibly compressed by gzip, with its .pcf and .row; or a view for Paraver, FILE.cfg
+        /// Trace, possibly compressed by gzip, with its .pcf and .row; one of those alone; a view for Paraver,
+        /// FILE.cfg; or a folder, for all of those in it
         #[arg(value_name = "FILE.prv")]
         file: PathBuf,
     },
@@ -64,22 +65,41 @@ fn print_path(trace: &Path) -> Result<(), Error> {
     super::print(&format!("trace {}\n", trace.display()))
 }
 
-/// Prints one line per finding, and a summary.
+/// Prints a line for each finding, and a summary; for a folder those of each file.
 fn check(path: &Path) -> Result<(), Error> {
-    let is_view = path.extension().is_some_and(|extension| extension == "cfg");
-    let report = if is_view { paraver::check_view(path) } else { paraver::check(path) };
-    let report = report.map_err(Error::ReadTrace)?;
+    if path.is_dir() {
+        return check_folder(path);
+    }
+    let report = paraver::check_file(path).map_err(Error::ReadTrace)?;
     let mut findings = report.findings().iter();
     if let Some(finding) = findings.find(|finding| finding.rule == Rule::NotParaver) {
         return Err(Error::NoTrace { path: path.to_owned(), reason: finding.text.clone() });
     }
     super::print(&format!("{report}\n"))?;
-    if report.is_clean() {
+    must_be_clean(path, &[report])
+}
+
+fn check_folder(folder: &Path) -> Result<(), Error> {
+    let files = paraver::check_folder(folder).map_err(Error::ReadTrace)?;
+    if files.is_empty() {
+        let reason = "no file in it ends in .prv, .prv.gz, .pcf, .row or .cfg".to_owned();
+        return Err(Error::NoTrace { path: folder.to_owned(), reason });
+    }
+    let mut reports = Vec::new();
+    for (file, report) in files {
+        super::print(&format!("{}:\n{report}\n", file.display()))?;
+        reports.push(report);
+    }
+    must_be_clean(folder, &reports)
+}
+
+fn must_be_clean(path: &Path, reports: &[Report]) -> Result<(), Error> {
+    if reports.iter().all(Report::is_clean) {
         return Ok(());
     }
     Err(Error::BadTrace {
         path: path.to_owned(),
-        errors: report.errors(),
-        warnings: report.warnings(),
+        errors: reports.iter().map(Report::errors).sum(),
+        warnings: reports.iter().map(Report::warnings).sum(),
     })
 }

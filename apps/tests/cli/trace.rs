@@ -99,11 +99,27 @@ fn file_that_is_no_trace_is_an_error() {
 #[test]
 fn trace_that_cannot_be_read_is_an_error() {
     let folder = tempdir().unwrap();
-    for path in [folder.path().join("missing.prv"), folder.path().to_owned()] {
-        let error = error_of(&check(&path));
-        let expected = format!("cannot read the trace {}: ", path.display());
-        assert!(error.starts_with(&expected), "{error}");
-    }
+    let path = folder.path().join("missing.prv");
+    let error = error_of(&check(&path));
+    let expected = format!("cannot read the trace {}: ", path.display());
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
+fn folder_is_checked_with_all_that_is_in_it() {
+    let folder = tempdir().unwrap();
+    let error = error_of(&check(folder.path()));
+    assert!(error.contains(" is not a Paraver trace: no file in it ends in .prv"), "{error}");
+    run("serial", folder.path());
+    let text = stdout_of(&check(folder.path()));
+    let prv = folder.path().join("jacobi.prv");
+    let expected = format!("{}:\n0 errors, 0 warnings; ", prv.display());
+    assert!(text.starts_with(&expected) && text.lines().count() == 2, "{text}");
+    let other = folder.path().join("other.row");
+    fs::write(&other, "LEVEL THREAD SIZE 2\nr0 w0\n").unwrap();
+    let error = String::from_utf8(check(folder.path()).stderr).unwrap();
+    let expected = format!("error: {} has 1 error and 0 warnings\n", folder.path().display());
+    assert_eq!(error, expected);
 }
 
 #[test]

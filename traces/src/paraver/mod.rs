@@ -15,7 +15,8 @@ mod write;
 
 pub(crate) use check::Names;
 pub use check::{
-    Communication, Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_view,
+    Communication, Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_file,
+    check_folder, check_view,
 };
 pub use edit::{cut, merge};
 pub use event_kind::EventKind;

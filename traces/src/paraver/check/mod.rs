@@ -7,6 +7,7 @@
 
 mod body;
 mod fields;
+mod files;
 mod header;
 mod labels;
 mod lines;
@@ -23,6 +24,7 @@ mod view_file;
 
 use std::path::{Path, PathBuf};
 
+pub use files::{check_file, check_folder};
 pub(crate) use names::Names;
 pub use reader::Reader;
 pub(in crate::paraver) use record::Visitor;
