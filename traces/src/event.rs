@@ -35,6 +35,21 @@ pub enum Event {
         /// Time at which the state began.
         began_ns: u64,
     },
+    /// The worker has had no task, which ends with this record.
+    Idle {
+        /// Time at which that began.
+        began_ns: u64,
+        /// Smallest number of tasks, of those that this worker might run, which were ready at other
+        /// workers meanwhile.
+        ready: u32,
+    },
+    /// The program of a rank waits, or no longer waits, for its own tasks to become fewer.
+    Throttle {
+        /// Rank whose program it is.
+        rank: u32,
+        /// `true` if it waits from now on.
+        waits: bool,
+    },
     /// A rank begins to wait for the end of a round.
     SyncBegin {
         /// Rank that waits.
@@ -124,8 +139,9 @@ impl Event {
     /// Returns the ranks in the event.
     pub(crate) fn ranks(&self) -> [Option<u32>; 2] {
         match *self {
-            Self::StateSlice { .. } | Self::RecordingStopped => [None, None],
+            Self::StateSlice { .. } | Self::Idle { .. } | Self::RecordingStopped => [None, None],
             Self::TaskSlice { rank, .. }
+            | Self::Throttle { rank, .. }
             | Self::SyncBegin { rank, .. }
             | Self::SyncEnd { rank, .. }
             | Self::Value { rank, .. } => [Some(rank), None],
@@ -146,10 +162,22 @@ impl Event {
         Self::TaskSlice { starts, rank: group, task, label, began_ns }
     }
 
+    /// Creates a [`Throttle`](Self::Throttle) for such a caller.
+    pub const fn throttle(group: u32, waits: bool) -> Self {
+        Self::Throttle { rank: group, waits }
+    }
+
+    /// Creates a [`Value`](Self::Value) for such a caller.
+    pub const fn value(group: u32, kind: ValueKind, value: i64) -> Self {
+        Self::Value { rank: group, kind, value }
+    }
+
     /// Returns the time at which a slice began; `None` for an event without length.
     pub(crate) fn began_ns(&self) -> Option<u64> {
         match *self {
-            Self::TaskSlice { began_ns, .. } | Self::StateSlice { began_ns, .. } => Some(began_ns),
+            Self::TaskSlice { began_ns, .. }
+            | Self::StateSlice { began_ns, .. }
+            | Self::Idle { began_ns, .. } => Some(began_ns),
             _ => None,
         }
     }
@@ -166,6 +194,16 @@ pub enum ValueKind {
     PollCompletions,
     /// Tag of a receive that is posted, plus 1; 1 beyond the largest tag if it takes any.
     ReceivePosted,
+    /// Number of tasks in the queues of the worker, most of them of this rank.
+    TasksReady,
+    /// Number of tasks of the rank that are created and not done, recorded by any worker.
+    TasksNotDone,
+    /// 1 from where the timed part of the rank's program begins to where it ends, then 0.
+    TimedPart,
+    /// Number of steps of the program that are complete.
+    Step,
+    /// Number of tasks of the rank that slow cores, which no worker stands for, still compute.
+    SlowCores,
 }
 
 /// Time between two moments, in 32 bits, which keep a record within 40 bytes.

@@ -7,11 +7,13 @@
 //! processor time of the task: time in which its thread did not run makes no rank slower.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use talpf_runtime::Group;
+use talpf_traces::{Event, ValueKind};
 
 use super::{Machine, RankContext};
 
@@ -26,6 +28,29 @@ struct Slow {
     group: Group,
     /// Time at which each core has done its work so far, on the runtime's clock.
     free_ns: Mutex<Vec<u64>>,
+    /// Tasks whose guards are kept.
+    kept: AtomicI64,
+}
+
+/// Guards of a task that a core computes; the trace shows how many there are.
+struct Kept<G> {
+    slow: Arc<Slow>,
+    guards: Option<G>,
+}
+
+impl<G> Kept<G> {
+    fn new(slow: &Arc<Slow>, guards: G) -> Self {
+        slow.count_kept(1);
+        Self { slow: Arc::clone(slow), guards: Some(guards) }
+    }
+}
+
+impl<G> Drop for Kept<G> {
+    fn drop(&mut self) {
+        // Before the guards, whose successors may begin at once.
+        self.slow.count_kept(-1);
+        drop(self.guards.take());
+    }
 }
 
 impl Pace {
@@ -37,7 +62,7 @@ impl Pace {
         let slow = |factor| {
             let cores = (machine.workers() / machine.ranks()).max(1);
             let free_ns = Mutex::new(vec![0; cores]);
-            Arc::new(Slow { factor, group: ctx.group().clone(), free_ns })
+            Arc::new(Slow { factor, group: ctx.group().clone(), free_ns, kept: AtomicI64::new(0) })
         };
         Self { slow: slowdown.map(|slowdown| slow(slowdown.factor)) }
     }
@@ -53,7 +78,7 @@ impl Pace {
 }
 
 impl Slow {
-    fn compute<G: Send + 'static>(&self, mut guards: G, work: impl FnOnce(&mut G)) {
+    fn compute<G: Send + 'static>(self: &Arc<Self>, mut guards: G, work: impl FnOnce(&mut G)) {
         let clock = self.group.clock();
         let (start, before_ns) = (clock.now_ns(), processor_time_ns());
         work(&mut guards);
@@ -61,13 +86,19 @@ impl Slow {
         let (end, now) = (self.occupy(start, cost_ns), clock.now_ns());
         if end > now {
             let wait = self.group.wait_for(Duration::from_nanos(end - now));
+            let kept = Kept::new(self, guards);
             let keep = async move {
                 wait.await;
-                drop(guards);
+                drop(kept);
             };
             // A group that was cancelled refuses the task, which drops the guards.
             drop(self.group.task("slow core").unthrottled().spawn_async(move || keep));
         }
+    }
+
+    fn count_kept(&self, by: i64) {
+        let (rank, value) = (self.group.number(), self.kept.fetch_add(by, Relaxed) + by);
+        self.group.trace(|_| Event::Value { rank, kind: ValueKind::SlowCores, value });
     }
 
     /// Gives the core that is free first `cost_ns` to do from `start` on, and returns its end.

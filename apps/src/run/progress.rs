@@ -13,11 +13,11 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Counts one more finished step.
+    /// Counts one more finished step, and returns the number of steps finished so far.
     ///
     /// **Ordering**: none; the count says nothing about the visibility of the cells.
-    pub fn advance(&self) {
-        self.steps.fetch_add(1, Relaxed);
+    pub fn advance(&self) -> usize {
+        self.steps.fetch_add(1, Relaxed) + 1
     }
 
     /// Returns the number of steps finished so far.

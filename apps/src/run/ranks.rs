@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talpf_traces::{Event, Recorder, ValueKind};
+
 use super::{
     Communication, Machine, Messages, Observer, RankContext, Solution, Transport, Variant,
 };
@@ -99,11 +101,25 @@ where
     // The interruption explains more than the errors it causes in the ranks.
     observer.interrupt.covers_nothing()?;
     let parts = parts?;
+    if let Some(recorder) = &observer.recorder {
+        mark_timed_parts(recorder, &parts);
+    }
     let started = parts.iter().map(|part| part.started).min();
     let ended = parts.iter().map(|part| part.ended).max();
     let seconds =
         started.zip(ended).map_or(0.0, |(started, ended)| (ended - started).as_secs_f64());
     Ok((parts.into_iter().map(|part| part.result).collect(), seconds))
+}
+
+/// Records where the timed part of each rank began and ended.
+fn mark_timed_parts(recorder: &Recorder, parts: &[Part]) {
+    let mut stream = recorder.stream(0);
+    for (rank, part) in (0..).zip(parts) {
+        for (time, value) in [(part.started, 1), (part.ended, 0)] {
+            let event = Event::Value { rank, kind: ValueKind::TimedPart, value };
+            stream.record(time.as_nanos() as u64, event);
+        }
+    }
 }
 
 /// Returns the configuration of the runtime.

@@ -2,6 +2,7 @@
 
 use talpf::{Lane, LaneScope};
 use talpf_runtime::{Each, Lookahead, Region, Scope, TaskBuilder};
+use talpf_traces::{Event, ValueKind};
 
 use super::{Machine, Observer, RankContext};
 use crate::Error;
@@ -101,9 +102,12 @@ pub(crate) fn declare_count<'a, T: Send + Sync + 'static, D: Send + 'static>(
     if ctx.rank() > 0 {
         return Ok(());
     }
-    let progress = observer.progress.clone();
+    let (progress, group) = (observer.progress.clone(), ctx.group().clone());
     let task = step.task("step").inline().input(last);
-    Ok(task.spawn_borrowed(move |_last| progress.advance())?)
+    Ok(task.spawn_borrowed(move |_last| {
+        let (rank, value) = (group.number(), progress.advance() as i64);
+        group.trace(|_| Event::Value { rank, kind: ValueKind::Step, value });
+    })?)
 }
 
 #[cfg(test)]

@@ -292,3 +292,27 @@ fn parts_of_a_run_are_joined_again() {
         assert!(error.contains(named), "{error}");
     }
 }
+
+#[test]
+fn slow_rank_costs_load_balance_and_the_other_rank_waits_for_communication() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let run =
+        "jacobi --size 256 --block 64 --steps 10 --ranks 2 --workers 2 --slow-rank 1:20 --trace";
+    let arguments: Vec<&str> = run.split(' ').chain([path]).collect();
+    stdout_of(&talpf_with(&arguments));
+    let prv = folder.path().join("jacobi.prv");
+    stdout_of(&check(&prv));
+    let text = stdout_of(&talpf_with(&["trace", "summary", prv.to_str().unwrap(), "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["limited_by"], "load balance", "{text}");
+    assert!(json["timed_ns"].as_u64().unwrap() > 0, "{text}");
+    let most = |rank: usize| {
+        let causes = json["ranks"][rank]["idle_ns"].as_object().unwrap();
+        causes.iter().max_by_key(|(_, time)| time.as_u64()).unwrap().0.clone()
+    };
+    assert_eq!([most(0), most(1)], ["communication", "slow core"], "{text}");
+    let trace = fs::read_to_string(&prv).unwrap();
+    let step = |number: usize| trace.contains(&format!(":95000026:{number}\n"));
+    assert!(step(1) && step(10) && !step(11), "every step is counted once");
+}

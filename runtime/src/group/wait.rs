@@ -5,11 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use talpf_traces::Event;
+
 use super::GroupInner;
 use super::closing::are_complete;
 use super::tally::Until;
 use crate::error::Error;
 use crate::record::note_wait;
+use crate::scheduler;
 
 /// Waits until every task of all groups is complete, mains and services too.
 pub(crate) async fn finish(groups: &[Arc<GroupInner>]) {
@@ -52,6 +55,7 @@ impl GroupInner {
     /// Waits until the counts are such that `goes_on`.
     async fn until(&self, counts: Until, goes_on: impl Fn() -> bool) -> Result<(), Error> {
         let mut registered = false;
+        let _throttled = Throttled::new(self.number());
         poll_fn(|cx| {
             if registered && let Some(report) = self.shared.hang.report() {
                 return Poll::Ready(Err(Error::Hang(report)));
@@ -91,5 +95,23 @@ impl Future for Wait {
         }
         note_wait("its group's tasks");
         Poll::Pending
+    }
+}
+
+/// Wait of the program of a group for its tasks to become fewer, which the trace shows.
+struct Throttled {
+    group: u32,
+}
+
+impl Throttled {
+    fn new(group: u32) -> Self {
+        scheduler::trace(|_| Event::throttle(group, true));
+        Self { group }
+    }
+}
+
+impl Drop for Throttled {
+    fn drop(&mut self) {
+        scheduler::trace(|_| Event::throttle(self.group, false));
     }
 }

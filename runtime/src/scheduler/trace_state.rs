@@ -21,4 +21,8 @@ pub(super) struct TraceState {
     pub(super) label: Cell<Option<(Label, LabelId)>>,
     /// Time at which the polls began that are recorded as one slice.
     pub(super) polls_since_ns: Cell<Option<u64>>,
+    /// Smallest number of tasks of the same group that were ready at other workers while the worker was idle.
+    pub(super) ready_at_others: Cell<u32>,
+    /// Time at which levels were last recorded.
+    pub(super) levels_ns: Cell<u64>,
 }

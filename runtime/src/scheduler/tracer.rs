@@ -1,12 +1,16 @@
 //! Recording of a worker's events in a trace.
 #![allow(unsafe_code, reason = "follows the group pointer of the task that runs")]
 
-use talpf_traces::{Event, LabelId, State};
+use talpf_primitives::Ordering;
+use talpf_traces::{Event, LabelId, State, ValueKind};
 
 use super::trace_state::SliceBegin;
 use super::worker::Worker;
 use crate::group::GroupInner;
 use crate::record::{Label, Phase, RecordId, Role, record};
+
+/// Time between records of levels.
+const LEVELS_NS: u64 = 10_000;
 
 impl Worker {
     #[inline]
@@ -41,10 +45,27 @@ impl Worker {
         }
         let number = traced.number(task);
         // SAFETY: the task has just left its body, so its unit is there.
-        let group = unsafe { GroupInner::of_live_task(traced) }.number();
+        let group = unsafe { GroupInner::of_live_task(traced) };
         let label = self.label_id(traced.label());
         let SliceBegin { began_ns, starts } = begin;
-        self.trace(|_| Event::task_slice(group, number, label, began_ns, starts));
+        let now_ns = self.shared.clock.now_ns();
+        self.record(now_ns, Event::task_slice(group.number(), number, label, began_ns, starts));
+        let noted = &self.slot().traced_group;
+        if noted.load(Ordering::Relaxed) != group.number() {
+            noted.store(group.number(), Ordering::Relaxed);
+        }
+        if now_ns.saturating_sub(self.trace_state.levels_ns.get()) >= LEVELS_NS {
+            self.record_levels(now_ns, group);
+        }
+    }
+
+    /// Records how many tasks are ready at this worker, and how many of `group` are not complete.
+    fn record_levels(&self, now_ns: u64, group: &GroupInner) {
+        self.trace_state.levels_ns.set(now_ns);
+        let ready = self.slot().queued() as i64;
+        self.record(now_ns, Event::value(group.number(), ValueKind::TasksReady, ready));
+        let not_done = group.outstanding() as i64;
+        self.record(now_ns, Event::value(group.number(), ValueKind::TasksNotDone, not_done));
     }
 
     /// Returns the trace's number of a label.
@@ -94,12 +115,29 @@ impl Worker {
         }
     }
 
+    /// Notes that an idle time begins, or goes on after `is_new` no longer holds: the trace shows the
+    /// smallest number of tasks of the same group that were ready at other workers.
+    pub(super) fn note_ready_at_others(&self, is_new: bool) {
+        let noted = &self.trace_state.ready_at_others;
+        if !self.is_traced || (!is_new && noted.get() == 0) {
+            return;
+        }
+        let group = self.slot().traced_group.load(Ordering::Relaxed);
+        let slots = self.shared.slots.iter().enumerate();
+        let others = slots.filter(|(index, slot)| {
+            *index != self.index && slot.traced_group.load(Ordering::Relaxed) == group
+        });
+        let ready = others.map(|(_, slot)| slot.queued()).sum::<usize>() as u32;
+        noted.set(if is_new { ready } else { noted.get().min(ready) });
+    }
+
     /// Ends an idle time at `now_ns`, in the counts and in the trace.
     pub(super) fn end_idle(&self, now_ns: u64) {
         self.end_polls(now_ns);
         let began_ns = self.meter().end_idle(now_ns);
         if self.is_traced {
-            self.record(now_ns, Event::StateSlice { state: State::Idle, began_ns });
+            let ready = self.trace_state.ready_at_others.get();
+            self.record(now_ns, Event::Idle { began_ns, ready });
         }
     }
 }

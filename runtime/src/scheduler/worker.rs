@@ -338,6 +338,7 @@ impl Worker {
         let mut since_ns = clock.now_ns();
         let mut now_ns = since_ns;
         self.meter().begin_idle(since_ns);
+        self.note_ready_at_others(true);
         self.measure_all_stolen();
         let (mut polls, mut rounds) = (false, 0u32);
         let backoff = Backoff::new();
@@ -374,6 +375,7 @@ impl Worker {
             now_ns = clock.now_ns();
             polls = false;
             self.end_polls(now_ns);
+            self.note_ready_at_others(false);
             self.thief.note_idle(now_ns.saturating_sub(since_ns));
             if self.rests(now_ns) || now_ns.saturating_sub(since_ns) < spin_ns {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());

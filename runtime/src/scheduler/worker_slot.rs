@@ -21,6 +21,8 @@ pub(crate) struct WorkerSlot {
     pub(super) hot: CachePadded<HotCounters>,
     /// System identifier of the worker's thread; 0 before it has begun.
     pub(super) thread: AtomicU32,
+    /// Number of the group of the last slice of a traced worker. Written by the worker only.
+    pub(super) traced_group: AtomicU32,
     /// Written by the worker only.
     pub(super) meter: CachePadded<Meter>,
 }
@@ -76,15 +78,22 @@ impl WorkerSlot {
         };
         let idle_waiters = IdleWaiters::new();
         let (hot, meter) = (CachePadded::new(hot), CachePadded::new(Meter::new()));
-        let thread = AtomicU32::new(0);
+        let (thread, traced_group) = (AtomicU32::new(0), AtomicU32::new(u32::MAX));
         CachePadded::new(WorkerSlot {
             stealers,
             affinity_queue: Injector::new(),
             idle_waiters,
             hot,
             thread,
+            traced_group,
             meter,
         })
+    }
+
+    /// Counts the tasks that are ready here. A snapshot.
+    pub(super) fn queued(&self) -> usize {
+        let next = usize::from(self.hot.next.peek().is_some());
+        next + self.stealers.len() + self.affinity_queue.len()
     }
 
     /// Returns `true` if a worker that is about to park would find something here.

@@ -28,6 +28,23 @@ fn values<'a>(trace: &'a str, kind: &str) -> Vec<&'a str> {
     pairs.filter(|pair| pair.0 == kind).map(|pair| pair.1).collect()
 }
 
+/// Returns the time for which a worker shows a cause of its idleness.
+fn explained(trace: &str, worker: usize) -> u64 {
+    let thread = (worker + 1).to_string();
+    let (mut sum, mut since) = (0, None);
+    for line in trace.lines().filter(|line| line.starts_with("2:")) {
+        let fields: Vec<&str> = line.split(':').collect();
+        let pairs = fields[6..].chunks(2).filter(|pair| pair[0] == "95000022");
+        for pair in pairs.filter(|_| fields[4] == thread) {
+            let time: u64 = fields[5].parse().unwrap();
+            sum += since.map_or(0, |since| time - since);
+            since = (pair[1] != "0").then_some(time);
+        }
+    }
+    assert_eq!(since, None, "{trace}");
+    sum
+}
+
 #[test]
 fn inline_task_that_an_action_spawns_interrupts_the_outer_one() {
     let _watchdog = common::watchdog();
@@ -108,6 +125,38 @@ fn idle_time_of_a_trace_is_that_of_the_metrics() {
                 })
                 .sum();
             assert_eq!(u128::from(shown), metered.as_nanos(), "worker {worker}, {idle:?}");
+            let explained = u128::from(explained(&trace, worker));
+            assert_eq!(explained, metered.as_nanos(), "worker {worker}, {idle:?}");
         }
     }
+}
+
+#[test]
+fn a_program_that_is_ahead_shows_its_tasks_and_waits_for_them() {
+    let _watchdog = common::watchdog();
+    let recorder = Recorder::default();
+    let config = Config { workers: 1, recorder: Some(recorder.clone()), ..Config::default() };
+    let runtime = Runtime::new(config).unwrap();
+    let group = (*runtime).clone();
+    let program = move || async move {
+        let mut lookahead = group.lookahead(1);
+        for _ in 0..3 {
+            lookahead.step().await?;
+            for _ in 0..4 {
+                let period = Duration::from_micros(50);
+                let waits = group.clone();
+                let task = group.task("waits").unthrottled();
+                task.spawn_async(move || async move { waits.wait_for(period).await })?;
+            }
+        }
+        Ok::<_, talpf_runtime::Error>(())
+    };
+    let program = runtime.spawn_main("main", program()).unwrap();
+    runtime.block_on(program).unwrap().unwrap().unwrap();
+    runtime.shut_down().unwrap();
+    let trace = records(&recorder, 1);
+    assert!(values(&trace, "95000022").contains(&"3"), "throttled: {trace}");
+    let not_done = values(&trace, "95000024");
+    assert!(not_done.len() > 1 && not_done.last() == Some(&"0"), "{not_done:?}");
+    assert!(not_done.iter().all(|count| count.parse::<u64>().unwrap() <= 13), "{not_done:?}");
 }

@@ -118,5 +118,13 @@ impl<F: Form> Sequence<F> {
 
 /// Returns `true` for values that name something, so that a curve of them says nothing.
 fn is_identity(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::RoundsOpen | EventKind::OutstandingRequests)
+    !matches!(
+        kind,
+        EventKind::RoundsOpen
+            | EventKind::OutstandingRequests
+            | EventKind::TasksReady
+            | EventKind::TasksNotDone
+            | EventKind::Step
+            | EventKind::SlowCores
+    )
 }

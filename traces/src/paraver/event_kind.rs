@@ -1,7 +1,7 @@
 //! Event types of our traces. Tasks use ovni's numbers, so that views made for ovni open our
 //! traces; the rest are our own. A test compares the table in `README.md` with this file.
 
-use crate::{MessageKind, SyncMode, ValueKind};
+use crate::{IdleCause, MessageKind, SyncMode, ValueKind};
 
 /// Event type of our traces. The value 0 always means the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,13 +41,29 @@ pub enum EventKind {
     MessageLane = 95_000_014,
     /// Tag of a receive that has just been posted, plus 1; 2^32 if it takes any.
     ReceivePosted = 95_000_015,
+    /// Nanoseconds from where the data of a put that has just arrived left.
+    PutLatency = 95_000_016,
+    /// Nanoseconds from the call of such a put to where its data left.
+    WindowWait = 95_000_017,
     /// Name of a task, once, where its body begins: index of its label, plus 1.
     TaskStarted = 95_000_021,
+    /// [`IdleCause::number`] of a worker without a task.
+    IdleBecause = 95_000_022,
+    /// Tasks in the queues of a worker, now and then.
+    TasksReady = 95_000_023,
+    /// Tasks of the rank that are created and not done, now and then, on its first thread.
+    TasksNotDone = 95_000_024,
+    /// 1 inside the timed part of the rank's program, on its first thread.
+    TimedPart = 95_000_025,
+    /// Steps of the program that are complete.
+    Step = 95_000_026,
+    /// Tasks of the rank that slow cores compute, on its first thread.
+    SlowCores = 95_000_027,
 }
 
 impl EventKind {
     /// All event types, by increasing number.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 26] = [
         Self::TaskId,
         Self::TaskType,
         Self::SyncMode,
@@ -65,7 +81,15 @@ impl EventKind {
         Self::MessageKind,
         Self::MessageLane,
         Self::ReceivePosted,
+        Self::PutLatency,
+        Self::WindowWait,
         Self::TaskStarted,
+        Self::IdleBecause,
+        Self::TasksReady,
+        Self::TasksNotDone,
+        Self::TimedPart,
+        Self::Step,
+        Self::SlowCores,
     ];
 
     /// Returns the number in the trace.
@@ -88,7 +112,13 @@ impl EventKind {
             | Self::SyncRound
             | Self::SyncExpected
             | Self::RoundsOpen
-            | Self::OutstandingRequests => true,
+            | Self::OutstandingRequests
+            | Self::IdleBecause
+            | Self::TasksReady
+            | Self::TasksNotDone
+            | Self::TimedPart
+            | Self::Step
+            | Self::SlowCores => true,
             Self::SyncEnded
             | Self::SyncAsked
             | Self::SyncOwnWorkDone
@@ -98,6 +128,8 @@ impl EventKind {
             | Self::MessageKind
             | Self::MessageLane
             | Self::ReceivePosted
+            | Self::PutLatency
+            | Self::WindowWait
             | Self::TaskStarted => false,
         }
     }
@@ -122,7 +154,15 @@ impl EventKind {
             Self::MessageKind => "Message arrived",
             Self::MessageLane => "Lane of the message arrived",
             Self::ReceivePosted => "Receive posted",
+            Self::PutLatency => "Put latency",
+            Self::WindowWait => "Wait for the window",
             Self::TaskStarted => "Task started",
+            Self::IdleBecause => "Idle because",
+            Self::TasksReady => "Tasks ready",
+            Self::TasksNotDone => "Tasks created and not done",
+            Self::TimedPart => "Timed part",
+            Self::Step => "Step",
+            Self::SlowCores => "Tasks on slow cores",
         }
     }
 
@@ -137,6 +177,10 @@ impl EventKind {
             Self::MessageKind => {
                 MessageKind::ALL.iter().map(|kind| (kind.number(), kind.name())).collect()
             }
+            Self::IdleBecause => {
+                IdleCause::ALL.iter().map(|cause| (cause.number(), cause.name())).collect()
+            }
+            Self::TimedPart => vec![(1, "timed")],
             _ => Vec::new(),
         }
     }
@@ -148,6 +192,11 @@ impl From<ValueKind> for EventKind {
             ValueKind::OutstandingRequests => Self::OutstandingRequests,
             ValueKind::PollCompletions => Self::PollCompletions,
             ValueKind::ReceivePosted => Self::ReceivePosted,
+            ValueKind::TasksReady => Self::TasksReady,
+            ValueKind::TasksNotDone => Self::TasksNotDone,
+            ValueKind::TimedPart => Self::TimedPart,
+            ValueKind::Step => Self::Step,
+            ValueKind::SlowCores => Self::SlowCores,
         }
     }
 }

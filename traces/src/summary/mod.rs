@@ -26,8 +26,12 @@ pub struct Summary {
     pub duration_ns: u64,
     /// Number of workers: the cpus of the trace with a state, or the rows where it has no cpus.
     pub workers: u64,
+    /// Length of the timed part of the program, from its first begin to its last end; 0 if none is marked.
+    pub timed_ns: u64,
     /// Efficiency of all workers.
     pub efficiency: Efficiency,
+    /// Name of the lower factor of the efficiency, by which most is lost; empty if none is.
+    pub limited_by: &'static str,
     /// Ranks by number.
     pub ranks: Vec<RankSummary>,
     /// Task types by name.
@@ -53,11 +57,25 @@ pub struct Efficiency {
     pub communication: f64,
 }
 
+impl Efficiency {
+    /// Returns the name of the lower factor; nothing if neither is below 1.
+    pub fn lower_factor(&self) -> &'static str {
+        match (self.load_balance, self.communication) {
+            (balance, communication) if balance.min(communication) >= 1.0 => "",
+            (balance, communication) if balance < communication => "load balance",
+            _ => "communication efficiency",
+        }
+    }
+}
+
 /// Time and work of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RankSummary {
     /// Nanoseconds in each state, by its label, over all rows of the rank.
     pub states_ns: BTreeMap<String, u64>,
+    /// Nanoseconds without a task by their cause, over all rows of the rank; they are part of the
+    /// times in states.
+    pub idle_ns: BTreeMap<String, u64>,
     /// Tasks that have begun.
     pub tasks: u64,
     /// Rounds that have ended.
@@ -107,10 +125,20 @@ pub struct PairSummary {
 impl Summary {
     /// Definition of each figure, a line each.
     pub const EXPLANATION: &str = "\
-parallel efficiency       Running time of all workers / (workers x length of the trace)
+parallel efficiency       Running time of all workers / (workers x length of the trace); with
+                          slow ranks, a rank and its share of the workers stand for a worker, and
+                          the time in which its slow cores compute is added
 load balance              average Running time of a worker / that of the worker with most
 communication efficiency  Running time of the worker with most / length of the trace
+most is lost by           the lower one of the two factors
+timed part                from its first begin to its last end, of all ranks
 states of a rank          time of its rows in each state; Not created is left out
+idle because              time of the rank's workers without a task, by its cause, as a share of
+                          their time: supply, nothing ready and nothing awaited; communication,
+                          nothing ready and operations posted, receives or arrivals awaited;
+                          throttle, the program waits for its own tasks; not for this worker,
+                          tasks of the rank were ready at other workers; end, its last task has ended;
+                          slow core, a core of --slow-rank computes in the worker's place
 tasks                     bodies that have begun
 slices                    times a body ran without an interruption; one that helps others or is
                           suspended runs in several

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{Distribution, Summary};
+use super::{Distribution, RankSummary, Summary};
 use crate::counted;
 use crate::table::{Table, time};
 
@@ -27,7 +27,14 @@ impl fmt::Display for Summary {
             percent(efficiency.load_balance),
             percent(efficiency.communication)
         )?;
+        if !self.limited_by.is_empty() {
+            writeln!(f, "most is lost by {}", self.limited_by)?;
+        }
+        if self.timed_ns > 0 {
+            writeln!(f, "timed part: {}", time(self.timed_ns))?;
+        }
         self.states(f)?;
+        self.idleness(f)?;
         self.tasks(f)?;
         self.syncs(f)?;
         self.messages(f)
@@ -44,19 +51,32 @@ impl Summary {
         head.extend(["tasks", "rounds", "bytes sent", "received"]);
         let mut table = Table::new(&head);
         for (number, rank) in self.ranks.iter().enumerate().take(LINES) {
-            let sum: f64 = rank.states_ns.values().map(|&time| time as f64).sum();
-            let share = |state: &&str| {
-                let part = rank.states_ns.get(*state).copied().unwrap_or_default();
-                percent(part as f64 / sum.max(1.0))
-            };
             let mut row = vec![number.to_string()];
-            row.extend(states.iter().map(share));
+            row.extend(states.iter().map(|state| rank.share(rank.states_ns.get(*state))));
             let counts = [rank.tasks, rank.rounds, rank.bytes_sent, rank.bytes_received];
             row.extend(counts.iter().map(u64::to_string));
             table.add(row);
         }
         table.write(f)?;
         more(f, self.ranks.len(), "rank")
+    }
+
+    /// Writes the share of each cause of idleness in the time of each rank.
+    fn idleness(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let causes = self.ranks.iter().flat_map(|rank| rank.idle_ns.keys().map(String::as_str));
+        let causes: BTreeSet<&str> = causes.collect();
+        if causes.is_empty() {
+            return Ok(());
+        }
+        let mut head = vec!["idle because"];
+        head.extend(&causes);
+        let mut table = Table::new(&head);
+        for (number, rank) in self.ranks.iter().enumerate().take(LINES) {
+            let mut row = vec![format!("rank {number}")];
+            row.extend(causes.iter().map(|cause| rank.share(rank.idle_ns.get(*cause))));
+            table.add(row);
+        }
+        table.write(f)
     }
 
     fn tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,6 +131,14 @@ impl Summary {
         }
         table.write(f)?;
         more(f, messages.pairs.len(), "pair")
+    }
+}
+
+impl RankSummary {
+    /// Formats a part of the time of the rank.
+    fn share(&self, part_ns: Option<&u64>) -> String {
+        let sum: f64 = self.states_ns.values().map(|&time| time as f64).sum();
+        percent(part_ns.map_or(0.0, |&part| part as f64) / sum.max(1.0))
     }
 }
 

@@ -15,17 +15,25 @@ const TASK_STARTED: u32 = EventKind::TaskStarted.number();
 const SYNC_ENDED: u32 = EventKind::SyncEnded.number();
 const SYNC_COST: u32 = EventKind::SyncOwnWorkDone.number();
 const SYNC_MODE: u32 = EventKind::SyncEndedMode.number();
+const IDLE_BECAUSE: u32 = EventKind::IdleBecause.number();
+const SLOW_CORES: u32 = EventKind::SlowCores.number();
+const TIMED_PART: u32 = EventKind::TimedPart.number();
 const MESSAGE_KIND: u32 = EventKind::MessageKind.number();
 
 /// Totals as they grow.
 pub(super) struct Totals {
     /// Rank of each row.
     ranks_of_rows: Vec<u32>,
+    cpus: u64,
     ranks: Vec<Rank>,
     /// Running time of each worker: by cpu, or by row where the trace has no cpus.
     running_ns: HashMap<u64, u64>,
     /// Task type that each row shows, and since when; 0 outside tasks.
     shown: Vec<(i64, u64)>,
+    /// Cause of idleness that each row shows, and since when; 0 while it is not idle.
+    causes: Vec<(i64, u64)>,
+    /// First begin and last end of the timed part.
+    timed_ns: Option<(u64, u64)>,
     tasks: BTreeMap<i64, Tasks>,
     states: BTreeMap<u32, Durations>,
     syncs: BTreeMap<i64, Durations>,
@@ -37,6 +45,11 @@ pub(super) struct Totals {
 #[derive(Clone, Default)]
 struct Rank {
     states_ns: BTreeMap<u32, u64>,
+    idle_ns: BTreeMap<i64, u64>,
+    /// Tasks on slow cores, and since when.
+    on_slow_cores: (u64, u64),
+    /// Time in which slow cores have computed.
+    slow_ns: u64,
     tasks: u64,
     rounds: u64,
 }
@@ -51,9 +64,12 @@ impl Totals {
     pub(super) fn new(reader: &Reader) -> Self {
         let ranks_of_rows = reader.ranks_of_rows().to_vec();
         Self {
+            cpus: reader.cpus().into(),
             ranks: vec![Rank::default(); reader.ranks() as usize],
             running_ns: HashMap::new(),
             shown: vec![(0, 0); ranks_of_rows.len()],
+            causes: vec![(0, 0); ranks_of_rows.len()],
+            timed_ns: None,
             ranks_of_rows,
             tasks: BTreeMap::new(),
             states: BTreeMap::new(),
@@ -94,9 +110,8 @@ impl Totals {
         let rank = &mut self.ranks[self.ranks_of_rows[row] as usize];
         grow(rank.states_ns.entry(state).or_default(), duration_ns);
         self.states.entry(state).or_default().add(duration_ns);
-        let worker = if cpu == 0 { u64::from(u32::MAX) + row as u64 } else { cpu.into() };
         let running = if state == RUNNING { duration_ns } else { 0 };
-        grow(self.running_ns.entry(worker).or_default(), running);
+        grow(self.running_ns.entry(worker(row, cpu)).or_default(), running);
     }
 
     fn event(&mut self, row: usize, time_ns: u64, values: &[(u32, i64)]) {
@@ -114,6 +129,16 @@ impl Totals {
         if let Some(kind) = value(MESSAGE_KIND) {
             *self.kinds.entry(kind).or_default() += 1;
         }
+        if value(TIMED_PART).is_some() {
+            let (begin_ns, end_ns) = self.timed_ns.unwrap_or((time_ns, time_ns));
+            self.timed_ns = Some((begin_ns.min(time_ns), end_ns.max(time_ns)));
+        }
+        if let Some(tasks) = value(SLOW_CORES) {
+            self.slow(self.ranks_of_rows[row] as usize, tasks.try_into().unwrap_or(0), time_ns);
+        }
+        if let Some(cause) = value(IDLE_BECAUSE) {
+            self.idle(row, cause, time_ns);
+        }
         if value(TASK_ID).is_some() || value(TASK_TYPE).is_some() {
             let label = value(TASK_TYPE).unwrap_or(self.shown[row].0);
             self.show(row, label, time_ns);
@@ -128,9 +153,35 @@ impl Totals {
         }
     }
 
+    /// Ends the cause of idleness that a row shows, and begins the next.
+    fn idle(&mut self, row: usize, cause: i64, time_ns: u64) {
+        let (before, since_ns) = std::mem::replace(&mut self.causes[row], (cause, time_ns));
+        if before != 0 {
+            let rank = &mut self.ranks[self.ranks_of_rows[row] as usize];
+            grow(rank.idle_ns.entry(before).or_default(), time_ns.saturating_sub(since_ns));
+        }
+    }
+
+    /// Ends a number of tasks on slow cores of a rank, and begins the next.
+    fn slow(&mut self, rank: usize, tasks: u64, time_ns: u64) {
+        let (before, since_ns) =
+            std::mem::replace(&mut self.ranks[rank].on_slow_cores, (tasks, time_ns));
+        let cores = before.min(self.cores_of_a_rank());
+        grow(&mut self.ranks[rank].slow_ns, time_ns.saturating_sub(since_ns).saturating_mul(cores));
+    }
+
+    /// Returns the number of cores of a slow rank: its share of the cpus.
+    fn cores_of_a_rank(&self) -> u64 {
+        (self.cpus / self.ranks.len().max(1) as u64).max(1)
+    }
+
     pub(super) fn finish(mut self, reader: &Reader, lost: Vec<String>) -> Summary {
         let duration_ns = reader.duration_ns();
-        (0..self.shown.len()).for_each(|row| self.show(row, 0, duration_ns));
+        for row in 0..self.shown.len() {
+            self.show(row, 0, duration_ns);
+            self.idle(row, 0, duration_ns);
+        }
+        (0..self.ranks.len()).for_each(|rank| self.slow(rank, 0, duration_ns));
         let task = |(label, tasks): (&i64, &Tasks)| {
             let slices = tasks.slices.distribution();
             let name = reader.value_label(TASK_TYPE, *label).into_owned();
@@ -142,10 +193,13 @@ impl Totals {
         let sync = |(mode, costs): (&i64, &Durations)| {
             (reader.value_label(SYNC_MODE, *mode).into_owned(), costs.distribution())
         };
+        let efficiency = self.efficiency(duration_ns);
         Summary {
             duration_ns,
             workers: self.running_ns.len() as u64,
-            efficiency: self.efficiency(duration_ns),
+            timed_ns: self.timed_ns.map_or(0, |(begin_ns, end_ns)| end_ns - begin_ns),
+            efficiency,
+            limited_by: efficiency.lower_factor(),
             ranks: self.ranks(reader),
             tasks: self.tasks.iter().map(task).collect(),
             states: self.states.iter().map(state).collect(),
@@ -156,9 +210,9 @@ impl Totals {
     }
 
     fn efficiency(&self, duration_ns: u64) -> Efficiency {
-        let most = self.running_ns.values().copied().max().unwrap_or_default() as f64;
-        let sum: f64 = self.running_ns.values().map(|&running| running as f64).sum();
-        let average = sum / self.running_ns.len().max(1) as f64;
+        let loads = self.loads(duration_ns);
+        let most = loads.iter().copied().fold(0.0, f64::max);
+        let average = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         Efficiency {
             parallel: share(average, duration_ns as f64),
@@ -167,11 +221,28 @@ impl Totals {
         }
     }
 
+    /// Returns the computing time of each worker; that of each rank, for one of its cores, if some are slow.
+    fn loads(&self, duration_ns: u64) -> Vec<f64> {
+        if self.ranks.iter().all(|rank| rank.slow_ns == 0) {
+            return self.running_ns.values().map(|&running| running as f64).collect();
+        }
+        let load = |rank: &Rank| {
+            let running = rank.states_ns.get(&RUNNING).copied().unwrap_or_default() as f64;
+            let cores = self.cores_of_a_rank() as f64;
+            ((running + rank.slow_ns as f64) / cores).min(duration_ns as f64)
+        };
+        self.ranks.iter().map(load).collect()
+    }
+
     fn ranks(&self, reader: &Reader) -> Vec<RankSummary> {
         let with_label =
             |(state, time): (&u32, &u64)| (reader.state_label(*state).into_owned(), *time);
+        let by_cause = |(cause, time): (&i64, &u64)| {
+            (reader.value_label(IDLE_BECAUSE, *cause).into_owned(), *time)
+        };
         let summary = |rank: &Rank| RankSummary {
             states_ns: rank.states_ns.iter().map(with_label).collect(),
+            idle_ns: rank.idle_ns.iter().map(by_cause).collect(),
             tasks: rank.tasks,
             rounds: rank.rounds,
             ..RankSummary::default()
@@ -203,6 +274,11 @@ impl Totals {
             pairs,
         }
     }
+}
+
+/// Returns a number for the worker of a row: its cpu, or another number if it has none.
+fn worker(row: usize, cpu: u32) -> u64 {
+    if cpu == 0 { u64::from(u32::MAX) + row as u64 } else { cpu.into() }
 }
 
 /// Adds to a sum of numbers of a trace, which may be anything.

@@ -4,6 +4,7 @@ mod dropped_records_are_reported;
 mod event_table;
 mod events_keep_cpus_right;
 mod files_by_their_name;
+mod idle_because;
 mod labels_name_everything;
 mod linter_accepts_other_traces;
 mod linter_refuses_pitfalls;

@@ -126,10 +126,10 @@ fn message_with_a_tag_has_four_times_and_no_round() {
 }
 
 #[test]
-fn operation_leaves_its_kind_and_lane_where_it_arrives() {
+fn operation_leaves_its_kind_lane_and_times_where_it_arrives() {
     let trace = Trace::of(
         &recorded(&[(0, 25, send(0, 1, 9, 5)), (1, 70, receive(1, 0, 9, 4))]),
         &info(2, 2, 100),
     );
-    assert_eq!(trace.records("2:"), ["2:0:1:2:2:70:95000013:1:95000014:3"]);
+    assert_eq!(trace.records("2:"), ["2:0:1:2:2:70:95000013:1:95000014:3:95000016:45:95000017:5"]);
 }

@@ -55,7 +55,7 @@ fn two_ranks_on_two_workers() {
 2:1:1:1:1:40:95000011:1
 1:1:1:1:1:50:100:2
 2:1:1:1:1:50:10:0:11:0
-2:2:1:2:2:60:95000012:1:95000013:1:95000014:1
+2:2:1:2:2:60:95000012:1:95000013:1:95000014:1:95000016:20:95000017:10
 2:0:1:2:1:70:95000010:0
 2:2:1:2:2:70:95000005:4:95000007:3:95000008:2:95000001:0:95000002:0:95000003:0:95000004:0:95000006:50:95000009:7
 1:2:1:2:2:80:85:7
@@ -69,7 +69,7 @@ fn two_ranks_on_two_workers() {
     assert!(report.findings().is_empty(), "{report}");
     let counts = report.counts();
     assert_eq!((counts.records, counts.states, counts.events), (21, 11, 9));
-    assert_eq!((counts.event_values, counts.communications), (29, 1));
+    assert_eq!((counts.event_values, counts.communications), (31, 1));
     assert_eq!((counts.ranks, counts.threads, counts.nodes, counts.cpus), (2, 4, 1, 2));
     assert_eq!((counts.duration, counts.unit), (100, "ns"));
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use talpf_traces::{
     Distribution, Event, MessageKind, PairSummary, Recorder, Summary, SyncArrivals, SyncMode,
-    TraceInfo, WaitNs,
+    TraceInfo, ValueKind, WaitNs,
 };
 use tempfile::TempDir;
 
@@ -101,6 +101,48 @@ fn a_task_that_helps_runs_in_slices() {
     let (_folder, prv) = written(&(recorder, info(1, 1, 300)));
     let main = Summary::of(prv).unwrap().tasks["main"];
     assert_eq!((main.tasks, main.slices.count, main.slices.total_ns), (2, 3, 300));
+}
+
+#[test]
+fn idleness_is_shared_by_cause_and_a_slow_core_counts_as_load() {
+    let recorder = Recorder::default();
+    let label = recorder.label("main");
+    let value = |kind, value| Event::Value { rank: 1, kind, value };
+    let slice = |rank, began_ns| Event::TaskSlice {
+        starts: true,
+        rank,
+        task: began_ns + 1,
+        label,
+        began_ns,
+    };
+    let (posted, arrived) = (WaitNs::between(100, 800), WaitNs::default());
+    let end = Event::SyncEnd { rank: 0, lane: 0, round: 0, posted, arrived };
+    let mut first = recorder.stream(0);
+    first.record(100, slice(0, 0));
+    first.record(800, end);
+    first.record(900, Event::Idle { began_ns: 100, ready: 0 });
+    first.record(1_000, slice(0, 900));
+    let mut second = recorder.stream(1);
+    second.record(50, value(ValueKind::TimedPart, 1));
+    second.record(200, slice(1, 0));
+    second.record(200, value(ValueKind::SlowCores, 1));
+    second.record(900, value(ValueKind::SlowCores, 0));
+    second.record(900, Event::Idle { began_ns: 200, ready: 0 });
+    second.record(950, value(ValueKind::TimedPart, 0));
+    second.record(1_000, slice(1, 900));
+    drop((first, second));
+    let (_folder, prv) = written(&(recorder, info(2, 2, 1_000)));
+    let summary = Summary::of(prv).unwrap();
+    let idle = |causes: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        causes.iter().map(|(cause, time)| ((*cause).to_owned(), *time)).collect()
+    };
+    assert_eq!(summary.ranks[0].idle_ns, idle(&[("communication", 700), ("supply", 100)]));
+    assert_eq!(summary.ranks[1].idle_ns, idle(&[("slow core", 700)]));
+    assert_eq!((summary.limited_by, summary.timed_ns), ("load balance", 900));
+    assert_eq!(summary.efficiency.communication, 1.0);
+    let text = summary.to_string();
+    assert!(text.contains("most is lost by load balance\n"), "{text}");
+    assert!(text.contains("rank 0               70.0 %      0.0 %  10.0 %\n"), "{text}");
 }
 
 #[test]

@@ -37,9 +37,15 @@ pub(super) fn write(
         communications: communications.lines.iter().peekable(),
     };
     let mut arrivals = communications.arrivals.iter().peekable();
-    for moment in timeline.moments() {
-        let now = moment[0].time_ns();
-        moment.iter().for_each(|entry| points.add(*entry));
+    let mut moments = timeline.moments().peekable();
+    loop {
+        let entries_ns = moments.peek().map(|moment| moment[0].time_ns());
+        let times = entries_ns.into_iter().chain(points.next_change_ns());
+        let Some(now) = times.min() else { break };
+        if let Some(moment) = moments.next_if(|moment| moment[0].time_ns() == now) {
+            moment.iter().for_each(|entry| points.add(*entry));
+        }
+        points.add_changes(now);
         while let Some(arrival) = arrivals.next_if(|arrival| arrival.time_ns <= now) {
             points.add_arrival(arrival);
         }

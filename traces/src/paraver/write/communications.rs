@@ -26,6 +26,10 @@ pub(super) struct Arrival {
     pub(super) kind: MessageKind,
     /// Lane of a one-sided operation.
     pub(super) lane: Option<u32>,
+    /// Time from where the data left.
+    pub(super) latency_ns: u64,
+    /// Time from the call to where the data left.
+    pub(super) waited_ns: u64,
 }
 
 /// Messages of a trace.
@@ -123,7 +127,9 @@ impl Communications {
             Until::Complete(tag, complete_ns) => (tag.into(), None, complete_ns),
         };
         let (time_ns, at, kind) = (physical_receive_ns, received.at, sent.kind);
-        self.arrivals.push(Arrival { time_ns, at, kind, lane });
+        let latency_ns = physical_receive_ns - physical_send_ns;
+        let waited_ns = physical_send_ns - sent.called_ns;
+        self.arrivals.push(Arrival { time_ns, at, kind, lane, latency_ns, waited_ns });
         self.lines.push(Communication {
             sender: sent.from,
             logical_send_ns: sent.called_ns,

@@ -21,6 +21,7 @@
 //! and 16 any other record for the order, 32 a state, 160 a message, beside the records themselves.
 
 mod body;
+mod causes;
 mod communications;
 mod intervals;
 mod labels;

@@ -4,14 +4,15 @@
 //! on the thread where it began; that thread shows the latest one that is still open. As that
 //! hides others, each leaves its own times where it ends.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::causes::Causes;
 use super::communications::Arrival;
 use super::owners::Owners;
 use super::slices::{RunningTask, Slices};
 use super::timeline::{Edge, Entry, Layout, Location, Thread, Timeline};
 use crate::paraver::{EXACT_LIMIT, EventKind};
-use crate::{Event, LabelId, SyncMode, ValueKind};
+use crate::{Event, LabelId, MessageKind, SyncMode, ValueKind};
 
 /// Event of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,10 @@ pub(super) struct Points<'a> {
     open_syncs: Vec<Vec<OpenSync>>,
     /// Number of open syncs of each rank.
     rounds_open: Vec<i64>,
+    causes: Causes,
+    /// Rows whose queues are shown to have tasks, and ranks shown to have tasks that are not done.
+    ready: HashSet<Thread>,
+    not_done: HashSet<u32>,
     moment: Vec<Point>,
 }
 
@@ -63,6 +68,9 @@ impl<'a> Points<'a> {
             sync_threads: HashMap::new(),
             open_syncs: vec![Vec::new(); threads],
             rounds_open: vec![0; layout.ranks as usize],
+            causes: Causes::new(timeline),
+            ready: HashSet::new(),
+            not_done: HashSet::new(),
             moment: Vec::new(),
         }
     }
@@ -70,7 +78,10 @@ impl<'a> Points<'a> {
     /// Adds the events of one entry to the moment.
     pub(super) fn add(&mut self, entry: Entry<'a>) {
         self.slices.apply(entry);
-        self.owners.follow(entry.worker, &self.slices);
+        if let Some(left) = self.owners.follow(entry.worker, &self.slices) {
+            self.show_ready(left, 0);
+        }
+        self.causes.apply(entry);
         match entry.record.event {
             Event::TaskSlice { starts, rank, label, .. } => {
                 self.show_running(entry.worker);
@@ -96,11 +107,23 @@ impl<'a> Points<'a> {
                 }
             }
             Event::Value { rank, kind, value } => {
-                let thread = match kind {
-                    ValueKind::OutstandingRequests => Thread { rank, worker: 0 },
-                    ValueKind::PollCompletions | ValueKind::ReceivePosted => entry.thread(rank),
-                };
-                self.show(thread, kind.into(), value);
+                let first = Thread { rank, worker: 0 };
+                match kind {
+                    ValueKind::TasksReady => self.show_ready(entry.thread(rank), value),
+                    ValueKind::TasksNotDone => self.show_not_done(rank, value),
+                    ValueKind::PollCompletions | ValueKind::ReceivePosted | ValueKind::Step => {
+                        self.show(entry.thread(rank), kind.into(), value);
+                    }
+                    ValueKind::OutstandingRequests
+                    | ValueKind::TimedPart
+                    | ValueKind::SlowCores => {
+                        self.show(first, kind.into(), value);
+                    }
+                }
+            }
+            // Where a worker becomes idle its queues are empty.
+            Event::Idle { .. } if entry.edge == Edge::Begin => {
+                self.show_ready(self.owners.thread(entry.worker), 0);
             }
             _ => {}
         }
@@ -112,6 +135,26 @@ impl<'a> Points<'a> {
         if let Some(lane) = arrival.lane {
             self.show(arrival.at, EventKind::MessageLane, from_one(lane.into()));
         }
+        if arrival.kind == MessageKind::Put {
+            self.show(arrival.at, EventKind::PutLatency, arrival.latency_ns as i64);
+            self.show(arrival.at, EventKind::WindowWait, arrival.waited_ns as i64);
+        }
+    }
+
+    /// Returns the next time at which the cause of idleness of a worker may change beside entries.
+    pub(super) fn next_change_ns(&self) -> Option<u64> {
+        self.causes.next_change_ns()
+    }
+
+    /// Adds what has changed up to `now`, after the entries of the moment.
+    pub(super) fn add_changes(&mut self, now: u64) {
+        for rank in self.causes.advance(now) {
+            self.show_not_done(rank, 0);
+        }
+        let (owners, moment) = (&self.owners, &mut self.moment);
+        self.causes.update(owners, |thread, value| {
+            moment.push(Point { thread, kind: EventKind::IdleBecause, value });
+        });
     }
 
     /// Ends all open syncs.
@@ -169,6 +212,24 @@ impl<'a> Points<'a> {
         *open += change;
         let open = *open;
         self.show(Thread { rank, worker: 0 }, EventKind::RoundsOpen, open);
+    }
+
+    /// Shows the number of tasks in the queues of a worker, if it or the one before is not 0.
+    fn show_ready(&mut self, thread: Thread, ready: i64) {
+        let was_shown =
+            if ready == 0 { self.ready.remove(&thread) } else { self.ready.insert(thread) };
+        if was_shown || ready != 0 {
+            self.show(thread, EventKind::TasksReady, ready);
+        }
+    }
+
+    /// Shows the number of tasks of a rank that are not done, if it or the one before is not 0.
+    fn show_not_done(&mut self, rank: u32, not_done: i64) {
+        let known = &mut self.not_done;
+        let was_shown = if not_done == 0 { known.remove(&rank) } else { known.insert(rank) };
+        if was_shown || not_done != 0 {
+            self.show(Thread { rank, worker: 0 }, EventKind::TasksNotDone, not_done);
+        }
     }
 
     /// Shows the task that a worker runs now, if that has changed.

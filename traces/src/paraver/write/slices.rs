@@ -50,6 +50,7 @@ impl<'a> Slices<'a> {
     pub(super) fn state(&self, worker: u32) -> Option<State> {
         self.open[worker as usize].last().map(|slice| match slice.event {
             Event::StateSlice { state, .. } => state,
+            Event::Idle { .. } => State::Idle,
             _ => State::Running,
         })
     }
