@@ -1,0 +1,2 @@
+/* See lpf/talpf.h. */
+#include "lpf/talpf.h"

@@ -1,0 +1,345 @@
+//! Process of a BSP program: its queue and its register.
+//!
+//! A process belongs to one thread. Operations are only queued; [`Process::sync`] carries them out.
+#![allow(unsafe_code, reason = "the outbox of a process is read by others between barriers")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use talpf_primitives::Parker;
+
+use crate::barrier::{Purpose, note};
+use crate::conflict::Bounds;
+use crate::error::{Error, Result};
+use crate::memory::Address;
+use crate::misuse::{self, Misuse, Side};
+use crate::outbox::{Message, Outbox, Queue};
+use crate::reduction::Reduction;
+use crate::register::Register;
+use crate::selection::Selection;
+use crate::slot_id::SlotId;
+use crate::slot_table::{SlotState, SlotTable};
+use crate::team::{Member, Team, parity};
+
+/// Ability of a process to go on with the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    Running,
+    /// The process has failed, and the others learn so at the next barrier.
+    Failed,
+    /// All know that the team has failed; nobody comes to a barrier any more.
+    Over,
+}
+
+/// Queue from the next sync on.
+pub(crate) struct ResizedQueue {
+    pub(crate) limit: usize,
+    pub(crate) outboxes: Option<[Outbox; 2]>,
+}
+
+/// Far end of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Far {
+    pub(crate) pid: u32,
+    pub(crate) slot: SlotId,
+    pub(crate) offset: usize,
+}
+
+/// Near end of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    pub(crate) slot: SlotId,
+    pub(crate) offset: usize,
+}
+
+/// Process of a team.
+pub(crate) struct Process {
+    pub(crate) team: Arc<Team>,
+    pub(crate) pid: usize,
+    /// Number of processors that this process may use for programs of its own.
+    pub(crate) processors: u32,
+    pub(crate) health: Health,
+    /// Number of the open superstep. The first one is 1, as slots that no message has used have 0.
+    pub(crate) superstep: u64,
+    pub(crate) register: Register,
+    /// Number of messages that the queue has room for.
+    pub(crate) limit: usize,
+    /// Number of messages that the queue ever had memory for.
+    pub(crate) room: usize,
+    /// Number of messages that the program has queued in this superstep.
+    pub(crate) queued: usize,
+    pub(crate) resized_queue: Option<ResizedQueue>,
+    /// Bounds of the memory that checked puts read.
+    pub(crate) put_sources: Bounds,
+    /// Bounds of the memory that checked gets write.
+    pub(crate) get_destinations: Bounds,
+    pub(crate) reductions: Vec<Reduction>,
+    /// Number of collectives that were made for each selection.
+    pub(crate) collectives: HashMap<Selection, u32>,
+    /// Number of rounds of operations that are started at once.
+    pub(crate) round: u64,
+    /// Arrivals that a cached sync expects.
+    pub(crate) cached_arrivals: Option<u64>,
+    pub(crate) parker: Parker,
+}
+
+impl Process {
+    /// Makes a process with room for no slot and no message.
+    pub(crate) fn new(team: Arc<Team>, pid: usize, processors: u32) -> Result<Self> {
+        Ok(Process {
+            team,
+            pid,
+            processors,
+            health: Health::Running,
+            superstep: 1,
+            register: Register::new()?,
+            limit: 0,
+            room: 0,
+            queued: 0,
+            resized_queue: None,
+            put_sources: Bounds::default(),
+            get_destinations: Bounds::default(),
+            reductions: Vec::new(),
+            collectives: HashMap::new(),
+            round: 0,
+            cached_arrivals: None,
+            parker: Parker::new(),
+        })
+    }
+
+    /// Returns the shared part of this process.
+    #[inline]
+    pub(crate) fn member(&self) -> &Member {
+        &self.team.members[self.pid]
+    }
+
+    /// Returns the outbox of the open superstep.
+    #[inline]
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        let outbox = &self.team.members[self.pid].outboxes[parity(self.superstep)];
+        // SAFETY: Others read the outbox of a superstep only after the barrier at its end, to which this process
+        // has not come, and no more once they come to the barrier of the next, as all did before this superstep;
+        // the process is borrowed while the reference lives.
+        unsafe { outbox.write() }
+    }
+
+    /// Returns the table of global slots.
+    #[inline]
+    pub(crate) fn globals(&self) -> &SlotTable {
+        // SAFETY: Only this process replaces the table, with a reference to the process that is mutable.
+        unsafe { self.member().globals.read() }
+    }
+
+    /// Sets the number of slots from the next sync on.
+    pub(crate) fn resize_register(&mut self, limit: usize) -> Result<()> {
+        self.register.resize(limit)
+    }
+
+    /// Sets the number of messages from the next sync on.
+    pub(crate) fn resize_queue(&mut self, limit: usize) -> Result<()> {
+        let outboxes = match limit > self.room {
+            true => {
+                let new = || Outbox::with_room(self.team.size(), limit);
+                Some([new()?, new()?])
+            }
+            false => None,
+        };
+        self.resized_queue = Some(ResizedQueue { limit, outboxes });
+        Ok(())
+    }
+
+    /// Registers memory.
+    pub(crate) fn register(
+        &mut self,
+        is_local: bool,
+        address: Address,
+        size: usize,
+    ) -> std::result::Result<SlotId, Misuse> {
+        // SAFETY: As in `globals`.
+        let globals = unsafe { self.team.members[self.pid].globals.read() };
+        self.register.register(globals, is_local, address, size)
+    }
+
+    /// Frees a slot.
+    pub(crate) fn deregister(&mut self, slot: SlotId) -> std::result::Result<(), Misuse> {
+        // SAFETY: As in `globals`.
+        let globals = unsafe { self.team.members[self.pid].globals.read() };
+        self.register.deregister(globals, slot, self.superstep)
+    }
+
+    /// Returns the address of the near end of an operation.
+    #[inline]
+    pub(crate) fn resolve(
+        &self,
+        near: Near,
+        size: usize,
+        side: Side,
+    ) -> std::result::Result<Address, Misuse> {
+        let table = self.register.table(self.globals(), near.slot);
+        table.resolve(near.slot, near.offset, size, side)
+    }
+
+    /// Checks the far end of an operation, as far as this process knows it.
+    #[inline]
+    pub(crate) fn check_far(
+        &self,
+        far: Far,
+        size: usize,
+        side: Side,
+    ) -> std::result::Result<(), Misuse> {
+        let Far { pid, slot, offset } = far;
+        if pid as usize >= self.team.size() {
+            return Err(Misuse::Pid { pid, processes: self.team.size() });
+        }
+        if offset.checked_add(size).is_none() {
+            return Err(Misuse::Overflow { side, offset, size });
+        }
+        if slot.is_local() {
+            let known = self.register.table(self.globals(), slot).state(slot) != SlotState::Free;
+            return Err(match known {
+                true => Misuse::LocalSlot(slot.0, side),
+                false => Misuse::UnknownSlot(slot.0, side),
+            });
+        }
+        match self.globals().state(slot) {
+            SlotState::Active => Ok(()),
+            SlotState::Inactive => Err(Misuse::InactiveSlot(slot.0, side)),
+            SlotState::Free => Err(Misuse::UnknownSlot(slot.0, side)),
+        }
+    }
+
+    /// Queues a put of the program.
+    #[inline]
+    pub(crate) fn put(
+        &mut self,
+        source: Near,
+        destination: Far,
+        size: usize,
+    ) -> std::result::Result<(), Misuse> {
+        let address = self.admit(source, Side::Source, destination, Side::Destination, size)?;
+        self.put_sources.add(address, size);
+        let message = Message::new(address, destination.slot, destination.offset, size);
+        self.outbox().puts.push(destination.pid as usize, message);
+        Ok(())
+    }
+
+    /// Queues a get of the program.
+    #[inline]
+    pub(crate) fn get(
+        &mut self,
+        source: Far,
+        destination: Near,
+        size: usize,
+    ) -> std::result::Result<(), Misuse> {
+        let address = self.admit(destination, Side::Destination, source, Side::Source, size)?;
+        self.get_destinations.add(address, size);
+        let message = Message::new(address, source.slot, source.offset, size);
+        self.outbox().gets.push(source.pid as usize, message);
+        Ok(())
+    }
+
+    /// Checks an operation and counts it, and returns the address of its near end.
+    #[inline]
+    fn admit(
+        &mut self,
+        near: Near,
+        near_side: Side,
+        far: Far,
+        far_side: Side,
+        size: usize,
+    ) -> std::result::Result<Address, Misuse> {
+        if self.queued >= self.limit {
+            return Err(Misuse::QueueFull(self.limit));
+        }
+        let address = self.resolve(near, size, near_side)?;
+        self.check_far(far, size, far_side)?;
+        self.queued += 1;
+        self.register.note_use(near.slot, self.superstep);
+        self.register.note_use(far.slot, self.superstep);
+        Ok(address)
+    }
+
+    /// Queues an operation of a collective, for which there is always room, and whose slots need not be active.
+    pub(crate) fn queue_unchecked(
+        &mut self,
+        queue: impl Fn(&mut Outbox) -> &mut Queue,
+        near: Near,
+        side: Side,
+        far: Far,
+        size: usize,
+    ) -> std::result::Result<(), Misuse> {
+        let near = self.resolve(near, size, side)?;
+        let mut message = Message::new(near, far.slot, far.offset, size);
+        message.is_checked = false;
+        queue(self.outbox()).push(far.pid as usize, message);
+        Ok(())
+    }
+
+    /// Notes a failure of this process, and returns the error. The others learn of it at the next barrier.
+    pub(crate) fn fail(&mut self) -> Error {
+        if self.health == Health::Running {
+            self.health = Health::Failed;
+        }
+        Error::Fatal
+    }
+
+    /// Returns an error if the process has failed.
+    pub(crate) fn check_health(&self) -> Result<()> {
+        if self.health == Health::Running { Ok(()) } else { Err(Error::Fatal) }
+    }
+
+    /// Comes to the barrier. Returns what all have noted.
+    pub(crate) fn pass(&mut self, purpose: Purpose, notes: u8) -> Result<u8> {
+        if self.health == Health::Over {
+            return Err(Error::Fatal);
+        }
+        let failed = if self.health == Health::Failed { note::FAILED } else { 0 };
+        let notes = notes | failed;
+        let team = &self.team;
+        let outcome = team.barrier.pass(purpose, notes, team.patience, &self.parker);
+        if outcome & note::FAILED != 0 {
+            self.health = Health::Over;
+            return Err(Error::Fatal);
+        }
+        Ok(outcome)
+    }
+
+    /// Makes a process in a fresh context, as all others do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Fatal`] if some other process does something else.
+    pub(crate) fn rehook(&mut self) -> Result<Self> {
+        self.pass(Purpose::Rehook, 0)?;
+        self.check_health()?;
+        match self.team.join_fresh() {
+            Ok(team) => Process::new(team, self.pid, self.processors),
+            // The others may have got a team.
+            Err(_) => Err(self.fail()),
+        }
+    }
+
+    /// Ends the process, as its program has returned. All must do so in the same superstep.
+    pub(crate) fn leave(&mut self) -> Result<()> {
+        self.team.note_leaving();
+        self.pass(Purpose::Leave, 0).map(drop)
+    }
+
+    /// Reports a mistake in a call of the program, or returns the error for it.
+    #[cold]
+    pub(crate) fn misuse(&self, function: &str, misuse: Misuse) -> Error {
+        misuse.found(function, self.pid)
+    }
+
+    /// Reports a mistake that has come to light in a sync, or fails.
+    #[cold]
+    pub(crate) fn misuse_in_sync(&mut self, misuse: Misuse) {
+        misuse.found("lpf_sync", self.pid);
+        self.fail();
+    }
+
+    /// Returns `true` if calls are checked.
+    pub(crate) fn is_checked() -> bool {
+        misuse::is_checked()
+    }
+}
