@@ -10,9 +10,7 @@
 //! sees what the other has written.
 
 use crossbeam_utils::CachePadded;
-use talpf_primitives::{
-    AtomicU32, AtomicU64, Mutex, Ordering, Parker, Unparker, fence, yield_now,
-};
+use talpf_primitives::{AtomicU32, AtomicU64, Mutex, Ordering, Parker, Unparker, fence, yield_now};
 
 /// Reason for which a process comes to the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -115,7 +115,7 @@ impl Collective {
         }
         let near = Near { slot: destination, offset: 0 };
         let far = Far { pid: self.pid(root), slot: source, offset };
-        process.queue_unchecked(|outbox| &mut outbox.gets, near, Side::Destination, far, size)
+        process.queue_unresolved(false, near, far, size)
     }
 
     /// Puts the part of this process to the root.
@@ -149,9 +149,9 @@ impl Collective {
         let Some(index) = self.index else { return Ok(()) };
         let offset = part(index, size, Side::Destination)?;
         let others = (0..self.selection.size()).filter(|other| *other != index || !exclude_myself);
-        others.into_iter().try_for_each(|other| {
-            self.put_to(process, other, source, 0, destination, offset, size)
-        })
+        others
+            .into_iter()
+            .try_for_each(|other| self.put_to(process, other, source, 0, destination, offset, size))
     }
 
     /// Puts a part to each other process.
@@ -187,7 +187,7 @@ impl Collective {
         }
         let near = Near { slot: source, offset: from };
         let far = Far { pid: self.pid(index), slot: destination, offset: to };
-        process.queue_unchecked(|outbox| &mut outbox.puts, near, Side::Source, far, size)
+        process.queue_unresolved(true, near, far, size)
     }
 
     /// Contributes `size` bytes to a reduction, whose result is written over them at the root, or at all.

@@ -29,6 +29,14 @@ impl Bounds {
         }
     }
 
+    /// Returns the bounds of both.
+    pub(crate) fn union(self, other: Bounds) -> Bounds {
+        match (self.0, other.0) {
+            (Some(a), Some(b)) => Bounds(Some(union(a, b))),
+            (a, b) => Bounds(a.or(b)),
+        }
+    }
+
     /// Returns `true` if no range of one can overlap one of the other.
     #[inline]
     pub(crate) fn are_apart(self, other: Bounds) -> bool {

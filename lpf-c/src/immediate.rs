@@ -5,7 +5,7 @@
 #![allow(unsafe_code, reason = "copies memory that C programs have registered")]
 
 use crate::error::Result;
-use crate::memory::{self, Address};
+use crate::memory;
 use crate::misuse::{Misuse, Side};
 use crate::process::{Far, Near, Process};
 
@@ -73,19 +73,6 @@ impl Process {
         Ok(())
     }
 
-    fn resolve_far(
-        &self,
-        far: Far,
-        size: usize,
-        side: Side,
-    ) -> std::result::Result<Address, Misuse> {
-        self.check_far(far, size, side)?;
-        // SAFETY: The process replaces its table only between two barriers, to which this process would have to
-        // come.
-        let globals = unsafe { self.team.members[far.pid as usize].globals.read() };
-        globals.resolve(far.slot, far.offset, size, side)
-    }
-
     fn note_arrival(&self, pid: u32) {
         self.team.members[pid as usize].arrivals.note(self.round);
     }
@@ -102,7 +89,7 @@ impl Process {
             (attribute::MSG, _) => Some(u64::from(mode & attribute::COUNT)),
             (attribute::CACHED, cached) if mode == attribute::CACHED => cached,
             (0, _) if mode == 0 => None,
-            _ => return Err(self.misuse("talpf_sync", Misuse::SyncAttribute(attribute))),
+            _ => Err(self.misuse("talpf_sync", Misuse::SyncAttribute(attribute)))?,
         };
         // Whoever has come to the barrier has carried out its operations, so that all have arrived.
         if expected.is_none() {
@@ -121,7 +108,7 @@ impl Process {
         match expected {
             Some(expected) if arrived > expected => {
                 let misuse = Misuse::TooManyArrivals(arrived, expected);
-                return Err(self.misuse("talpf_sync", misuse));
+                Err(self.misuse("talpf_sync", misuse))
             }
             Some(_) if attribute & attribute::BARRIER != 0 => self.sync(),
             Some(_) => Ok(()),

@@ -87,11 +87,7 @@ fn measure(processes: usize) -> Result<Costs> {
     let seconds = |time: Duration| time.as_secs_f64().max(1e-9);
     let latency = seconds(empty) / f64::from(SUPERSTEPS);
     let over = |time: Duration| (seconds(time) - latency).max(1e-9);
-    Ok(Costs {
-        latency,
-        message: over(short) / MESSAGES as f64,
-        byte: over(long) / BYTES as f64,
-    })
+    Ok(Costs { latency, message: over(short) / MESSAGES as f64, byte: over(long) / BYTES as f64 })
 }
 
 /// Times empty supersteps, one with short messages, and one with a long message, on process 0.

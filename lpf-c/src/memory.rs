@@ -13,18 +13,20 @@ impl Address {
         Address(pointer.expose_provenance())
     }
 
+    #[inline]
     fn pointer(self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.0)
     }
 
     /// Returns the address `offset` bytes further on.
+    #[inline]
     pub(crate) fn at(self, offset: usize) -> Self {
         Address(self.0.wrapping_add(offset))
     }
 }
 
 /// Number of bytes that a message carries itself.
-pub(crate) const TINY: usize = 16;
+pub(crate) const TINY: usize = size_of::<usize>();
 
 /// Copies `size` bytes, which may overlap.
 ///
@@ -45,16 +47,14 @@ pub(crate) unsafe fn copy(source: Address, destination: Address, size: usize) {
 /// As for [`copy`].
 #[inline]
 pub(crate) unsafe fn read_tiny(source: Address, size: usize) -> [u8; TINY] {
-    let mut bytes = [0; TINY];
     debug_assert!(size <= TINY, "{size}");
-    if size == 8 {
-        // SAFETY: The caller guarantees 8 bytes.
-        let word = unsafe { source.pointer().cast::<[u8; 8]>().read_unaligned() };
-        bytes[..8].copy_from_slice(&word);
-    } else {
-        // SAFETY: As the caller guarantees; `bytes` has room.
-        unsafe { std::ptr::copy_nonoverlapping(source.pointer(), bytes.as_mut_ptr(), size) };
+    if size == TINY {
+        // SAFETY: The caller guarantees so many bytes.
+        return unsafe { source.pointer().cast::<[u8; TINY]>().read_unaligned() };
     }
+    let mut bytes = [0; TINY];
+    // SAFETY: As the caller guarantees; `bytes` has room.
+    unsafe { std::ptr::copy_nonoverlapping(source.pointer(), bytes.as_mut_ptr(), size) };
     bytes
 }
 
@@ -66,10 +66,9 @@ pub(crate) unsafe fn read_tiny(source: Address, size: usize) -> [u8; TINY] {
 #[inline]
 pub(crate) unsafe fn write_tiny(bytes: &[u8; TINY], destination: Address, size: usize) {
     debug_assert!(size <= TINY, "{size}");
-    if size == 8 {
-        let word: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7].map(|index| bytes[index]);
-        // SAFETY: The caller guarantees 8 bytes.
-        unsafe { destination.pointer().cast::<[u8; 8]>().write_unaligned(word) };
+    if size == TINY {
+        // SAFETY: The caller guarantees so many bytes.
+        unsafe { destination.pointer().cast::<[u8; TINY]>().write_unaligned(*bytes) };
     } else {
         // SAFETY: As the caller guarantees; `bytes` has as many.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), destination.pointer(), size) };

@@ -36,20 +36,25 @@ pub(crate) enum Misuse {
     #[error("the message queue has room for {0} messages, and is full; resize it and sync")]
     QueueFull(usize),
     #[error(
-        "{sent} messages from and {received} to this process, {own} of them its own, exceed a queue of {limit}"
+        "the message queue of process {pid} has room for {limit}, which {sent} messages from it and {received} \
+         to it exceed, {own} of them from it to itself"
     )]
-    TooManyMessages { sent: usize, received: usize, own: usize, limit: usize },
+    TooManyMessages { pid: usize, sent: usize, received: usize, own: usize, limit: usize },
     #[error("global slots were not registered and deregistered alike on all processes")]
     RegistersDiffer,
     #[error("memory that this superstep reads is also written by it")]
     ReadWriteConflict,
     #[error("the 8 bytes at offset {0} are not aligned as an atomic operation needs")]
     Unaligned(usize),
-    #[error("lower bound {lo}, upper bound {hi} and stride {stride} do not select from {processes} processes")]
+    #[error(
+        "lower bound {lo}, upper bound {hi} and stride {stride} do not select from {processes} processes"
+    )]
     Selection { lo: u32, hi: u32, stride: u32, processes: usize },
     #[error("the other processes of the collective have not made the same call")]
     CollectiveMismatch,
-    #[error("an element of {size} bytes is larger than the {most} that the collective was made for")]
+    #[error(
+        "an element of {size} bytes is larger than the {most} that the collective was made for"
+    )]
     ElementTooLarge { size: usize, most: usize },
     #[error("{0} messages have arrived in a round that expected {1}")]
     TooManyArrivals(u64, u64),

@@ -6,32 +6,45 @@
 
 use crate::error::{Error, Result};
 use crate::memory::{Address, TINY};
+use crate::process::Far;
 use crate::reduction::Snapshot;
-use crate::slot_id::SlotId;
 
 /// End of a chain.
 const NONE: u32 = u32::MAX;
 
-/// Put or get. Its near end lies with the process that has queued it.
+/// Put or get, between two addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message {
-    next: u32,
-    /// Queued by the program itself, so that its memory is checked for conflicts, and not by a collective.
-    pub(crate) is_checked: bool,
+    /// Address at the process at the other end.
+    pub(crate) far: Address,
+    /// Address at the process that has queued the message. From the start of the sync on, the bytes of a put of
+    /// up to [`TINY`].
+    near: [u8; TINY],
     pub(crate) size: usize,
-    /// Near end.
-    pub(crate) near: Address,
-    /// Slot of the far end.
-    pub(crate) slot: SlotId,
-    /// Offset in that slot.
-    pub(crate) offset: usize,
-    /// Bytes of a put of up to [`TINY`], from the start of the sync on.
-    pub(crate) bytes: [u8; TINY],
+    next: u32,
 }
 
 impl Message {
-    pub(crate) fn new(near: Address, slot: SlotId, offset: usize, size: usize) -> Self {
-        Message { next: NONE, is_checked: true, size, near, slot, offset, bytes: [0; TINY] }
+    pub(crate) fn new(near: Address, far: Address, size: usize) -> Self {
+        Message { far, near: near.0.to_ne_bytes(), size, next: NONE }
+    }
+
+    /// Returns the near address, unless bytes have taken its place.
+    #[inline]
+    pub(crate) fn near(&self) -> Address {
+        Address(usize::from_ne_bytes(self.near))
+    }
+
+    /// Puts the bytes of the message into the place of their address.
+    #[inline]
+    pub(crate) fn set_bytes(&mut self, bytes: [u8; TINY]) {
+        self.near = bytes;
+    }
+
+    /// Returns the bytes of a message that carries them.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8; TINY] {
+        &self.near
     }
 }
 
@@ -40,7 +53,6 @@ impl Message {
 struct Chain {
     first: u32,
     last: u32,
-    /// Number of messages that the program itself has queued.
     count: u32,
 }
 
@@ -70,20 +82,20 @@ impl Queue {
     pub(crate) fn push(&mut self, process: usize, message: Message) {
         let index = self.messages.len() as u32;
         let chain = &mut self.chains[process];
-        chain.count += u32::from(message.is_checked);
-        match chain.first {
-            NONE => chain.first = index,
-            _ => self.messages[chain.last as usize].next = index,
+        chain.count += 1;
+        let last = std::mem::replace(&mut chain.last, index);
+        match self.messages.get_mut(last as usize) {
+            Some(last) => last.next = index,
+            None => chain.first = index,
         }
-        chain.last = index;
         self.messages.push(message);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
     }
 
-    /// Returns the number of messages to or from a process that the program has queued itself.
+    /// Returns the number of messages to or from a process.
     #[inline]
     pub(crate) fn count(&self, process: usize) -> usize {
         self.chains[process].count as usize
@@ -117,18 +129,29 @@ impl Queue {
     }
 }
 
+/// Operation of a collective, whose far end may become active with the sync itself, so that its address is found
+/// then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unresolved {
+    pub(crate) is_put: bool,
+    pub(crate) near: Address,
+    pub(crate) far: Far,
+    pub(crate) size: usize,
+}
+
 /// Everything that a process has queued in a superstep.
 pub(crate) struct Outbox {
     pub(crate) puts: Queue,
     pub(crate) gets: Queue,
-    /// What it contributes to reductions.
+    pub(crate) unresolved: Vec<Unresolved>,
+    /// What the process contributes to reductions.
     pub(crate) snapshots: Vec<Snapshot>,
 }
 
 impl Outbox {
     pub(crate) fn new(processes: usize) -> Self {
         let (puts, gets) = (Queue::new(processes), Queue::new(processes));
-        Outbox { puts, gets, snapshots: Vec::new() }
+        Outbox { puts, gets, unresolved: Vec::new(), snapshots: Vec::new() }
     }
 
     /// Makes an outbox with room for `limit` messages, of either kind.
@@ -143,9 +166,21 @@ impl Outbox {
         Ok(outbox)
     }
 
+    /// Returns the number of messages from the process of this outbox.
+    pub(crate) fn sent(&self) -> usize {
+        self.puts.len() + self.gets.len()
+    }
+
+    /// Returns the number of messages from the process of this outbox to or from another one.
+    #[inline]
+    pub(crate) fn sent_to(&self, process: usize) -> usize {
+        self.puts.count(process) + self.gets.count(process)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.puts.clear();
         self.gets.clear();
+        self.unresolved.clear();
         self.snapshots.clear();
     }
 }

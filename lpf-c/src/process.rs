@@ -13,7 +13,7 @@ use crate::conflict::Bounds;
 use crate::error::{Error, Result};
 use crate::memory::Address;
 use crate::misuse::{self, Misuse, Side};
-use crate::outbox::{Message, Outbox, Queue};
+use crate::outbox::{Message, Outbox, Unresolved};
 use crate::reduction::Reduction;
 use crate::register::Register;
 use crate::selection::Selection;
@@ -34,7 +34,8 @@ pub(crate) enum Health {
 /// Queue from the next sync on.
 pub(crate) struct ResizedQueue {
     pub(crate) limit: usize,
-    pub(crate) outboxes: Option<[Outbox; 2]>,
+    /// Outboxes with room for more, and for the addresses that puts read.
+    pub(crate) outboxes: Option<([Outbox; 2], Vec<Address>)>,
 }
 
 /// Far end of an operation.
@@ -69,9 +70,11 @@ pub(crate) struct Process {
     /// Number of messages that the program has queued in this superstep.
     pub(crate) queued: usize,
     pub(crate) resized_queue: Option<ResizedQueue>,
-    /// Bounds of the memory that checked puts read.
+    /// Bounds of the memory that puts of the program read.
     pub(crate) put_sources: Bounds,
-    /// Bounds of the memory that checked gets write.
+    /// Addresses that they read.
+    pub(crate) sources: Vec<Address>,
+    /// Bounds of the memory that gets of the program write.
     pub(crate) get_destinations: Bounds,
     pub(crate) reductions: Vec<Reduction>,
     /// Number of collectives that were made for each selection.
@@ -98,6 +101,7 @@ impl Process {
             queued: 0,
             resized_queue: None,
             put_sources: Bounds::default(),
+            sources: Vec::new(),
             get_destinations: Bounds::default(),
             reductions: Vec::new(),
             collectives: HashMap::new(),
@@ -140,7 +144,9 @@ impl Process {
         let outboxes = match limit > self.room {
             true => {
                 let new = || Outbox::with_room(self.team.size(), limit);
-                Some([new()?, new()?])
+                let mut sources = Vec::new();
+                sources.try_reserve_exact(limit).map_err(|_| Error::OutOfMemory)?;
+                Some(([new()?, new()?], sources))
             }
             false => None,
         };
@@ -179,32 +185,35 @@ impl Process {
         table.resolve(near.slot, near.offset, size, side)
     }
 
-    /// Checks the far end of an operation, as far as this process knows it.
+    /// Returns the address of the far end of an operation.
     #[inline]
-    pub(crate) fn check_far(
+    pub(crate) fn resolve_far(
         &self,
         far: Far,
         size: usize,
         side: Side,
-    ) -> std::result::Result<(), Misuse> {
-        let Far { pid, slot, offset } = far;
-        if pid as usize >= self.team.size() {
-            return Err(Misuse::Pid { pid, processes: self.team.size() });
+    ) -> std::result::Result<Address, Misuse> {
+        let Some(member) = self.team.members.get(far.pid as usize) else {
+            return Err(Misuse::Pid { pid: far.pid, processes: self.team.size() });
+        };
+        // The other process may not have deregistered the slot yet.
+        if self.globals().state(far.slot) != SlotState::Active || far.slot.is_local() {
+            return Err(self.not_active(far.slot, side));
         }
-        if offset.checked_add(size).is_none() {
-            return Err(Misuse::Overflow { side, offset, size });
-        }
-        if slot.is_local() {
-            let known = self.register.table(self.globals(), slot).state(slot) != SlotState::Free;
-            return Err(match known {
-                true => Misuse::LocalSlot(slot.0, side),
-                false => Misuse::UnknownSlot(slot.0, side),
-            });
-        }
-        match self.globals().state(slot) {
-            SlotState::Active => Ok(()),
-            SlotState::Inactive => Err(Misuse::InactiveSlot(slot.0, side)),
-            SlotState::Free => Err(Misuse::UnknownSlot(slot.0, side)),
+        // SAFETY: The process replaces its table only between two barriers, to which this process would have to
+        // come.
+        let globals = unsafe { member.globals.read() };
+        globals.resolve(far.slot, far.offset, size, side)
+    }
+
+    /// Returns the mistake in the use of a slot as that of another process.
+    #[cold]
+    fn not_active(&self, slot: SlotId, side: Side) -> Misuse {
+        let state = self.register.table(self.globals(), slot).state(slot);
+        match (state, slot.is_local()) {
+            (SlotState::Free, _) => Misuse::UnknownSlot(slot.0, side),
+            (_, true) => Misuse::LocalSlot(slot.0, side),
+            (_, false) => Misuse::InactiveSlot(slot.0, side),
         }
     }
 
@@ -216,10 +225,10 @@ impl Process {
         destination: Far,
         size: usize,
     ) -> std::result::Result<(), Misuse> {
-        let address = self.admit(source, Side::Source, destination, Side::Destination, size)?;
-        self.put_sources.add(address, size);
-        let message = Message::new(address, destination.slot, destination.offset, size);
-        self.outbox().puts.push(destination.pid as usize, message);
+        let (near, far) = self.admit(source, Side::Source, destination, Side::Destination, size)?;
+        self.put_sources.add(near, size);
+        self.sources.push(near);
+        self.outbox().puts.push(destination.pid as usize, Message::new(near, far, size));
         Ok(())
     }
 
@@ -231,14 +240,13 @@ impl Process {
         destination: Near,
         size: usize,
     ) -> std::result::Result<(), Misuse> {
-        let address = self.admit(destination, Side::Destination, source, Side::Source, size)?;
-        self.get_destinations.add(address, size);
-        let message = Message::new(address, source.slot, source.offset, size);
-        self.outbox().gets.push(source.pid as usize, message);
+        let (near, far) = self.admit(destination, Side::Destination, source, Side::Source, size)?;
+        self.get_destinations.add(near, size);
+        self.outbox().gets.push(source.pid as usize, Message::new(near, far, size));
         Ok(())
     }
 
-    /// Checks an operation and counts it, and returns the address of its near end.
+    /// Checks an operation and counts it, and returns the addresses of its ends.
     #[inline]
     fn admit(
         &mut self,
@@ -247,31 +255,29 @@ impl Process {
         far: Far,
         far_side: Side,
         size: usize,
-    ) -> std::result::Result<Address, Misuse> {
+    ) -> std::result::Result<(Address, Address), Misuse> {
         if self.queued >= self.limit {
             return Err(Misuse::QueueFull(self.limit));
         }
-        let address = self.resolve(near, size, near_side)?;
-        self.check_far(far, size, far_side)?;
+        let near_end = self.resolve(near, size, near_side)?;
+        let far_end = self.resolve_far(far, size, far_side)?;
         self.queued += 1;
         self.register.note_use(near.slot, self.superstep);
         self.register.note_use(far.slot, self.superstep);
-        Ok(address)
+        Ok((near_end, far_end))
     }
 
     /// Queues an operation of a collective, for which there is always room, and whose slots need not be active.
-    pub(crate) fn queue_unchecked(
+    pub(crate) fn queue_unresolved(
         &mut self,
-        queue: impl Fn(&mut Outbox) -> &mut Queue,
+        is_put: bool,
         near: Near,
-        side: Side,
         far: Far,
         size: usize,
     ) -> std::result::Result<(), Misuse> {
+        let side = if is_put { Side::Source } else { Side::Destination };
         let near = self.resolve(near, size, side)?;
-        let mut message = Message::new(near, far.slot, far.offset, size);
-        message.is_checked = false;
-        queue(self.outbox()).push(far.pid as usize, message);
+        self.outbox().unresolved.push(Unresolved { is_put, near, far, size });
         Ok(())
     }
 

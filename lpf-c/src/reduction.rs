@@ -18,7 +18,8 @@ use crate::selection::Selection;
 pub(crate) type Reducer = unsafe extern "C" fn(n: usize, array: *const c_void, value: *mut c_void);
 
 /// Function of the program that combines `n` elements with as many others.
-pub(crate) type Combiner = unsafe extern "C" fn(n: usize, combine: *const c_void, into: *mut c_void);
+pub(crate) type Combiner =
+    unsafe extern "C" fn(n: usize, combine: *const c_void, into: *mut c_void);
 
 /// Operator of the program.
 #[derive(Clone, Copy, Debug)]

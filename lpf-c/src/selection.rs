@@ -52,15 +52,10 @@ mod tests {
         assert_eq!(selection.size(), 3);
         let pids: Vec<_> = (0..3).map(|index| selection.pid(index)).collect();
         assert_eq!(pids, [1, 4, 7]);
-        assert_eq!([0, 1, 2, 4, 7, 8, 10].map(|pid| selection.index(pid)), [
-            None,
-            Some(0),
-            None,
-            Some(1),
-            Some(2),
-            None,
-            None
-        ]);
+        assert_eq!(
+            [0, 1, 2, 4, 7, 8, 10].map(|pid| selection.index(pid)),
+            [None, Some(0), None, Some(1), Some(2), None, None]
+        );
         assert_eq!(Selection::new(3, 3, 1, 8).expect("empty").size(), 0);
     }
 

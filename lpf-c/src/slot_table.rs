@@ -64,7 +64,13 @@ impl SlotTable {
     }
 
     /// Puts memory into a free slot, and returns its generation.
-    pub(crate) fn fill(&self, index: usize, address: Address, size: usize, state: SlotState) -> u32 {
+    pub(crate) fn fill(
+        &self,
+        index: usize,
+        address: Address,
+        size: usize,
+        state: SlotState,
+    ) -> u32 {
         let entry = &self.entries[index];
         entry.address.store(address.0, Ordering::Relaxed);
         entry.size.store(size, Ordering::Relaxed);

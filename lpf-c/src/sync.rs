@@ -13,14 +13,12 @@
 #![allow(unsafe_code, reason = "copies memory that C programs have registered")]
 
 use crate::barrier::{Purpose, note};
-use crate::conflict::{Bounds, any_overlap};
+use crate::check::View;
+use crate::conflict::Bounds;
 use crate::error::{Error, Result};
-use crate::memory::{self, Address, TINY};
+use crate::memory::{self, TINY};
 use crate::misuse::{Misuse, Side};
-use crate::outbox::{Message, Outbox};
 use crate::process::{Health, Process};
-use crate::slot_table::SlotTable;
-use crate::team::{Team, parity};
 
 impl Process {
     /// Ends the superstep: carries out all that the processes have queued.
@@ -42,15 +40,19 @@ impl Process {
     /// Reads the bytes that messages carry, makes slots active, and returns what the others are told.
     fn prepare(&mut self) -> u8 {
         let outbox = self.outbox();
-        let mut notes = if outbox.gets.is_empty() { 0 } else { note::GETS };
+        let mut notes = if outbox.gets.len() == 0 { 0 } else { note::GETS };
         for message in outbox.puts.all_mut() {
             if message.size <= TINY {
                 // SAFETY: The near end was resolved in a slot of the program, which keeps it valid until the sync
                 // has ended.
-                message.bytes = unsafe { memory::read_tiny(message.near, message.size) };
+                let bytes = unsafe { memory::read_tiny(message.near(), message.size) };
+                message.set_bytes(bytes);
             } else {
                 notes |= note::LONG_PUTS;
             }
+        }
+        for operation in &outbox.unresolved {
+            notes |= if operation.is_put { note::LONG_PUTS } else { note::GETS };
         }
         notes |= self.register.notes();
         if self.resized_queue.is_some() {
@@ -66,18 +68,18 @@ impl Process {
     fn carry_out(&mut self, notes: u8) -> Result<()> {
         let all = self.pass(Purpose::Sync, notes)?;
         let has = |note| all & note != 0;
-        let view = View { team: &self.team, superstep: self.superstep };
         if Self::is_checked() {
-            let checked = self.check(&view, has(note::REGISTERED), has(note::GETS));
-            if let Err(misuse) = checked {
-                self.misuse_in_sync(misuse);
-            }
+            self.note_mistake(self.check(has(note::REGISTERED)));
         }
         if has(note::GETS) {
-            self.carry_out_gets();
+            self.note_mistake(self.carry_out_gets());
             self.pass(Purpose::Sync, 0)?;
         }
-        self.take_puts();
+        let written = self.take_puts();
+        self.note_mistake(self.take_unresolved());
+        if Self::is_checked() {
+            self.note_mistake(self.check_conflicts(written, has(note::GETS)));
+        }
         self.carry_out_reductions();
         if has(note::LONG_PUTS) || has(note::RESIZE) {
             self.pass(Purpose::Sync, 0)?;
@@ -89,139 +91,85 @@ impl Process {
         Ok(())
     }
 
-    /// Checks what this process has to do with: histories, numbers of messages, conflicts in its memory.
-    fn check(
-        &self,
-        view: &View<'_>,
-        registered: bool,
-        gets: bool,
-    ) -> std::result::Result<(), Misuse> {
-        let members = &self.team.members;
-        if registered && members[0].history(self.superstep) != self.register.history() {
-            return Err(Misuse::RegistersDiffer);
+    /// Reports a mistake that has come to light, or lets the process fail.
+    #[inline]
+    fn note_mistake(&mut self, result: std::result::Result<(), Misuse>) {
+        if let Err(misuse) = result {
+            self.misuse_in_sync(misuse);
         }
-        let own = view.outbox(self.pid);
-        let mut received = 0;
-        for process in 0..self.team.size() {
-            let outbox = view.outbox(process);
-            received += outbox.puts.count(self.pid);
-            if gets {
-                received += outbox.gets.count(self.pid);
-            }
-        }
-        let own_count = own.puts.count(self.pid) + own.gets.count(self.pid);
-        let sent = self.queued;
-        // A message to itself takes two places.
-        if sent.max(received) + own_count > self.limit {
-            let limit = self.limit;
-            return Err(Misuse::TooManyMessages { sent, received, own: own_count, limit });
-        }
-        self.check_conflicts(view, gets)
     }
 
-    /// Looks for memory of this process that puts read while it is written, or that gets read while gets write
-    /// it. Gets read what puts overwrite before they do.
-    fn check_conflicts(&self, view: &View<'_>, gets: bool) -> std::result::Result<(), Misuse> {
-        let processes = 0..self.team.size();
-        let globals = self.globals();
-        let resolve = move |message: &Message, side| {
-            let Message { slot, offset, size, .. } = *message;
-            globals.resolve(slot, offset, size, side).map_or((Address(0), 0), |at| (at, size))
-        };
-        let checked = |message: &&Message| message.is_checked;
+    /// Copies what this process gets.
+    fn carry_out_gets(&self) -> std::result::Result<(), Misuse> {
+        let view = View::new(&self.team, self.superstep);
         let own = view.outbox(self.pid);
-        let near = |message: &Message| (message.near, message.size);
-        let arriving = || {
-            processes.clone().flat_map(|process| {
-                let puts = view.outbox(process).puts.chain(self.pid).filter(checked);
-                puts.map(move |message| resolve(message, Side::Destination))
-            })
-        };
-        let mut written = self.get_destinations;
-        arriving().for_each(|(at, size)| written.add(at, size));
-        if !self.put_sources.are_apart(written) {
-            let reads = own.puts.all().iter().filter(checked).map(near);
-            let got = own.gets.all().iter().filter(checked).map(near);
-            if any_overlap(reads, arriving().chain(got)) {
-                return Err(Misuse::ReadWriteConflict);
+        for message in own.gets.all() {
+            // SAFETY: Both ends were resolved in slots of the program, which keeps them valid until the sync has
+            // ended; whatever writes the source does so after the next barrier.
+            unsafe { memory::copy(message.far, message.near(), message.size) };
+        }
+        for get in own.unresolved.iter().filter(|operation| !operation.is_put) {
+            let globals = view.globals(get.far.pid as usize);
+            let at = globals.resolve(get.far.slot, get.far.offset, get.size, Side::Source)?;
+            // SAFETY: As before.
+            unsafe { memory::copy(at, get.near, get.size) };
+        }
+        Ok(())
+    }
+
+    /// Copies what others, and this process itself, put here. Returns the bounds of what was written, if calls are
+    /// checked.
+    #[inline]
+    fn take_puts(&self) -> Bounds {
+        let view = View::new(&self.team, self.superstep);
+        let is_checked = Self::is_checked();
+        let mut written = Bounds::default();
+        for source in 0..self.team.size() {
+            for message in view.outbox(source).puts.chain(self.pid) {
+                let size = message.size;
+                if size <= TINY {
+                    // SAFETY: The far end was resolved in a slot of this process, which the program keeps valid
+                    // until the sync has ended, and only this process writes there.
+                    unsafe { memory::write_tiny(message.bytes(), message.far, size) };
+                } else {
+                    // SAFETY: As before; the near end was resolved in a slot of the program, and it is not
+                    // changed before the next barrier.
+                    unsafe { memory::copy(message.near(), message.far, size) };
+                }
+                if is_checked {
+                    written.add(message.far, size);
+                }
             }
         }
-        if !gets || own.gets.is_empty() {
-            return Ok(());
-        }
-        let leaving = || {
-            processes.clone().flat_map(|process| {
-                let gets = view.outbox(process).gets.chain(self.pid).filter(checked);
-                gets.map(move |message| resolve(message, Side::Source))
-            })
-        };
-        let mut read = Bounds::default();
-        leaving().for_each(|(at, size)| read.add(at, size));
-        if !read.are_apart(self.get_destinations) {
-            let got = own.gets.all().iter().filter(checked).map(near);
-            if any_overlap(leaving(), got) {
-                return Err(Misuse::ReadWriteConflict);
+        written
+    }
+
+    /// Copies what collectives of others put here.
+    fn take_unresolved(&self) -> std::result::Result<(), Misuse> {
+        let view = View::new(&self.team, self.superstep);
+        let globals = self.globals();
+        for source in 0..self.team.size() {
+            for operation in &view.outbox(source).unresolved {
+                let (far, size) = (operation.far, operation.size);
+                if operation.is_put && far.pid as usize == self.pid {
+                    let at = globals.resolve(far.slot, far.offset, size, Side::Destination)?;
+                    // SAFETY: As for the long puts of the program.
+                    unsafe { memory::copy(operation.near, at, size) };
+                }
             }
         }
         Ok(())
     }
 
-    /// Copies what this process gets.
-    fn carry_out_gets(&mut self) {
-        let view = View { team: &self.team, superstep: self.superstep };
-        let mut failed = None;
-        for source in 0..self.team.size() {
-            for message in view.outbox(self.pid).gets.chain(source) {
-                let Message { near, slot, offset, size, .. } = *message;
-                match view.globals(source).resolve(slot, offset, size, Side::Source) {
-                    // SAFETY: Both ends were resolved in slots of the program, which keeps them valid until the
-                    // sync has ended; whatever writes the source does so after the next barrier.
-                    Ok(at) => unsafe { memory::copy(at, near, size) },
-                    Err(misuse) => failed = Some(misuse),
-                }
-            }
-        }
-        if let Some(misuse) = failed {
-            self.misuse_in_sync(misuse);
-        }
-    }
-
-    /// Copies what others, and this process itself, put here.
-    #[inline]
-    fn take_puts(&mut self) {
-        let view = View { team: &self.team, superstep: self.superstep };
-        let globals = self.globals();
-        let mut failed = None;
-        for source in 0..self.team.size() {
-            for message in view.outbox(source).puts.chain(self.pid) {
-                let Message { near, slot, offset, size, bytes, .. } = message;
-                match globals.resolve(*slot, *offset, *size, Side::Destination) {
-                    // SAFETY: The far end was resolved in a slot of this process, which the program keeps valid
-                    // until the sync has ended, and only this process writes there.
-                    Ok(at) if *size <= TINY => unsafe { memory::write_tiny(bytes, at, *size) },
-                    // SAFETY: As before; the near end was resolved in a slot of the program, and it is not
-                    // changed before the next barrier.
-                    Ok(at) => unsafe { memory::copy(*near, at, *size) },
-                    Err(misuse) => failed = Some(misuse),
-                }
-            }
-        }
-        if let Some(misuse) = failed {
-            self.misuse_in_sync(misuse);
-        }
-    }
-
     /// Folds what this process wants to know.
     fn carry_out_reductions(&mut self) {
         for reduction in std::mem::take(&mut self.reductions) {
-            let view = View { team: &self.team, superstep: self.superstep };
+            let view = View::new(&self.team, self.superstep);
             let snapshots = |process| {
                 let mut snapshots = view.outbox(process).snapshots.iter();
                 snapshots.find(|snapshot| snapshot.call == reduction.call)
             };
-            if let Err(misuse) = reduction.carry_out(snapshots) {
-                self.misuse_in_sync(misuse);
-            }
+            self.note_mistake(reduction.carry_out(snapshots));
         }
     }
 
@@ -233,8 +181,10 @@ impl Process {
         self.register.apply_resize(globals);
         let Some(resized) = self.resized_queue.take() else { return };
         self.limit = resized.limit;
-        if let Some(outboxes) = resized.outboxes {
+        member.publish_limit(resized.limit);
+        if let Some((outboxes, sources)) = resized.outboxes {
             self.room = resized.limit;
+            self.sources = sources;
             for (outbox, new) in member.outboxes.iter().zip(outboxes) {
                 // SAFETY: As for the table.
                 *unsafe { outbox.write() } = new;
@@ -247,30 +197,9 @@ impl Process {
         self.superstep += 1;
         self.queued = 0;
         self.put_sources = Bounds::default();
+        self.sources.clear();
         self.get_destinations = Bounds::default();
         self.reductions.clear();
         self.outbox().clear();
-    }
-}
-
-/// Shared parts of all processes, between the barrier at the end of a superstep and that of the next.
-struct View<'t> {
-    team: &'t Team,
-    superstep: u64,
-}
-
-impl<'t> View<'t> {
-    #[inline]
-    fn outbox(&self, process: usize) -> &'t Outbox {
-        let outbox = &self.team.members[process].outboxes[parity(self.superstep)];
-        // SAFETY: The process has come to the barrier at the end of the superstep, and changes this outbox again
-        // only when all have come to that of the next, or between two barriers of a resize.
-        unsafe { outbox.read() }
-    }
-
-    #[inline]
-    fn globals(&self, process: usize) -> &'t SlotTable {
-        // SAFETY: The process replaces its table only between two barriers of a resize.
-        unsafe { self.team.members[process].globals.read() }
     }
 }

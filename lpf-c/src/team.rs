@@ -21,8 +21,10 @@ pub(crate) struct Member {
     pub(crate) outboxes: [Published<Outbox>; 2],
     /// Global slots. The table is replaced between two barriers during which nobody reads it.
     pub(crate) globals: Published<SlotTable>,
+    /// Number of messages that the queue has room for.
+    limit: AtomicUsize,
     /// Histories of the register at the ends of even and of odd supersteps.
-    pub(crate) histories: [AtomicU64; 2],
+    histories: [AtomicU64; 2],
     /// Operations that were started at once.
     pub(crate) arrivals: Arrivals,
 }
@@ -35,9 +37,19 @@ impl Member {
                 Published::new(Outbox::new(processes)),
             ],
             globals: Published::new(SlotTable::new(0)?),
+            limit: AtomicUsize::new(0),
             histories: [AtomicU64::new(0), AtomicU64::new(0)],
             arrivals: Arrivals::new(),
         })
+    }
+
+    /// Publishes the number of messages that the queue has room for, between two barriers.
+    pub(crate) fn publish_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Publishes the history of the register, as a superstep ends.

@@ -34,7 +34,16 @@ pub unsafe extern "C" fn lpf_collectives_init(
     // SAFETY: As the caller guarantees.
     unsafe {
         lpf_collectives_init_strided(
-            ctx, s, p, 0, p, 1, max_calls, max_elem_size, max_byte_size, coll,
+            ctx,
+            s,
+            p,
+            0,
+            p,
+            1,
+            max_calls,
+            max_elem_size,
+            max_byte_size,
+            coll,
         )
     }
 }

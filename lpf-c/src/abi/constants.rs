@@ -4,7 +4,9 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::types::{Args, Code, Coll, Handle, Init, Machine, MessageAttribute, Pid, Slot, SyncAttribute};
+use super::types::{
+    Args, Code, Coll, Handle, Init, Machine, MessageAttribute, Pid, Slot, SyncAttribute,
+};
 use crate::context;
 
 /// Constant with pointers.

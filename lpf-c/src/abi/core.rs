@@ -48,9 +48,8 @@ impl Programs {
 
     /// Runs the program of the process of a context.
     fn call(&self, context: &Context) {
-        let numbers = context.enter("lpf_exec", |process| {
-            Ok((process.pid as Pid, process.team.size() as Pid))
-        });
+        let numbers = context
+            .enter("lpf_exec", |process| Ok((process.pid as Pid, process.team.size() as Pid)));
         let Ok((pid, processes)) = numbers else { return };
         let mut args = self.args;
         if pid > 0 && !self.all_have_args {

@@ -117,9 +117,7 @@ pub unsafe extern "C" fn talpf_atomic_cmp_and_swap(
 ) -> Code {
     // SAFETY: As the caller guarantees.
     unsafe {
-        talpf_atomic_cmp_and_swp(
-            ctx, src_slot, src_offset, dst_pid, dst_slot, dst_offset, cmp, swp,
-        )
+        talpf_atomic_cmp_and_swp(ctx, src_slot, src_offset, dst_pid, dst_slot, dst_offset, cmp, swp)
     }
 }
 

@@ -42,8 +42,7 @@ mod threads {
         let patience = Patience::of(2, 1);
         let barrier = Barrier::new(2);
         let outcomes = thread::scope(|scope| {
-            let leaves =
-                scope.spawn(|| barrier.pass(Purpose::Leave, 0, patience, &Parker::new()));
+            let leaves = scope.spawn(|| barrier.pass(Purpose::Leave, 0, patience, &Parker::new()));
             let syncs = barrier.pass(Purpose::Sync, 0, patience, &Parker::new());
             [leaves.join().expect("passes"), syncs]
         });

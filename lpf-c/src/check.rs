@@ -1,0 +1,117 @@
+//! Checks of what all processes have queued, at the end of a superstep.
+//!
+//! Each process checks all others where it can, so that none goes on while another one finds a mistake.
+#![allow(unsafe_code, reason = "reads what other processes publish between barriers")]
+
+use crate::conflict::{Bounds, any_overlap};
+use crate::misuse::Misuse;
+use crate::outbox::Outbox;
+use crate::process::Process;
+use crate::reduction::Snapshot;
+use crate::slot_table::SlotTable;
+use crate::team::{Team, parity};
+
+/// Shared parts of all processes, between the barrier at the end of a superstep and that of the next.
+pub(crate) struct View<'t> {
+    team: &'t Team,
+    superstep: u64,
+}
+
+impl<'t> View<'t> {
+    /// Makes a view for a process that has passed the barrier at the end of a superstep.
+    pub(crate) fn new(team: &'t Team, superstep: u64) -> Self {
+        View { team, superstep }
+    }
+
+    #[inline]
+    pub(crate) fn outbox(&self, process: usize) -> &'t Outbox {
+        let outbox = &self.team.members[process].outboxes[parity(self.superstep)];
+        // SAFETY: The process has come to the barrier at the end of the superstep, and changes this outbox again
+        // only when all have come to that of the next, or between two barriers of a resize.
+        unsafe { outbox.read() }
+    }
+
+    #[inline]
+    pub(crate) fn globals(&self, process: usize) -> &'t SlotTable {
+        // SAFETY: The process replaces its table only between two barriers of a resize.
+        unsafe { self.team.members[process].globals.read() }
+    }
+}
+
+impl Process {
+    /// Checks histories of registers, numbers of messages, and calls of reductions.
+    pub(crate) fn check(&self, registered: bool) -> Result<(), Misuse> {
+        let view = View::new(&self.team, self.superstep);
+        let members = &self.team.members;
+        let history = self.register.history();
+        if registered && members.iter().any(|member| member.history(self.superstep) != history) {
+            return Err(Misuse::RegistersDiffer);
+        }
+        for pid in 0..self.team.size() {
+            self.check_count(&view, pid)?;
+            self.check_reductions(&view, pid)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the number of messages from and to a process. One to itself takes two places.
+    fn check_count(&self, view: &View<'_>, pid: usize) -> Result<(), Misuse> {
+        let outbox = view.outbox(pid);
+        let (sent, own) = (outbox.sent(), outbox.sent_to(pid));
+        let received = (0..self.team.size()).map(|other| view.outbox(other).sent_to(pid)).sum();
+        let limit = self.team.members[pid].limit();
+        match sent.max(received) + own > limit {
+            true => Err(Misuse::TooManyMessages { pid, sent, received, own, limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that this process takes part in the reductions that another one has called.
+    fn check_reductions(&self, view: &View<'_>, pid: usize) -> Result<(), Misuse> {
+        let own = view.outbox(self.pid);
+        let is_missing = |snapshot: &Snapshot| {
+            let call = snapshot.call;
+            call.selection.index(self.pid as u32).is_some()
+                && !own.snapshots.iter().any(|own| own.call == call)
+        };
+        match view.outbox(pid).snapshots.iter().any(is_missing) {
+            true => Err(Misuse::CollectiveMismatch),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks for memory of this process that puts read while it is written, or that gets read while gets write
+    /// it. Gets read what puts overwrite before they do. `written` are the bounds of what was put here.
+    pub(crate) fn check_conflicts(&self, written: Bounds, gets: bool) -> Result<(), Misuse> {
+        let view = View::new(&self.team, self.superstep);
+        let processes = 0..self.team.size();
+        let own = view.outbox(self.pid);
+        let got = || own.gets.all().iter().map(|message| (message.near(), message.size));
+        if !self.put_sources.are_apart(written.union(self.get_destinations)) {
+            let sizes = own.puts.all().iter().map(|message| message.size);
+            let reads = self.sources.iter().copied().zip(sizes);
+            let arriving = processes.clone().flat_map(|process| {
+                let puts = view.outbox(process).puts.chain(self.pid);
+                puts.map(|message| (message.far, message.size))
+            });
+            if any_overlap(reads, arriving.chain(got())) {
+                return Err(Misuse::ReadWriteConflict);
+            }
+        }
+        if !gets || own.gets.len() == 0 {
+            return Ok(());
+        }
+        let leaving = || {
+            processes.clone().flat_map(|process| {
+                let gets = view.outbox(process).gets.chain(self.pid);
+                gets.map(|message| (message.far, message.size))
+            })
+        };
+        let mut read = Bounds::default();
+        leaving().for_each(|(at, size)| read.add(at, size));
+        match !read.are_apart(self.get_destinations) && any_overlap(leaving(), got()) {
+            true => Err(Misuse::ReadWriteConflict),
+            false => Ok(()),
+        }
+    }
+}
