@@ -1,4 +1,4 @@
-//! Barrier of the processes of a team, which tells each what all of them are about to do.
+//! Barrier of the processes of a team, at which each learns what all of them are about to do.
 //!
 //! A process arrives with a [`Purpose`] and with notes. The last one to arrive opens the next phase, and leaves
 //! the outcome of this one in the word of the phase, on which the others spin: whether all came for the same
@@ -30,7 +30,7 @@ const COUNT_BITS: u32 = 20;
 pub(crate) const MOST_PARTIES: usize = (1 << COUNT_BITS) - 1;
 
 impl Purpose {
-    /// One arrival with this purpose: one in the lowest count, and one in that of the purpose.
+    /// Returns an arrival with this purpose: one in the lowest count, and one in that of the purpose.
     fn unit(self) -> u64 {
         match self {
             Purpose::Sync => 1,

@@ -4,8 +4,8 @@
 #![allow(unsafe_code, reason = "reads what other processes publish between barriers")]
 
 use crate::conflict::{Bounds, any_overlap};
+use crate::message_queue::MessageQueue;
 use crate::misuse::Misuse;
-use crate::outbox::Outbox;
 use crate::process::Process;
 use crate::reduction::Snapshot;
 use crate::slot_table::SlotTable;
@@ -24,11 +24,11 @@ impl<'t> View<'t> {
     }
 
     #[inline]
-    pub(crate) fn outbox(&self, process: usize) -> &'t Outbox {
-        let outbox = &self.team.members[process].outboxes[parity(self.superstep)];
-        // SAFETY: The process has come to the barrier at the end of the superstep, and changes this outbox again
+    pub(crate) fn queue(&self, process: usize) -> &'t MessageQueue {
+        let queue = &self.team.members[process].queues[parity(self.superstep)];
+        // SAFETY: The process has come to the barrier at the end of the superstep, and changes this queue again
         // only when all have come to that of the next, or between two barriers of a resize.
-        unsafe { outbox.read() }
+        unsafe { queue.read() }
     }
 
     #[inline]
@@ -56,9 +56,9 @@ impl Process {
 
     /// Checks the number of messages from and to a process. One to itself takes two places.
     fn check_count(&self, view: &View<'_>, pid: usize) -> Result<(), Misuse> {
-        let outbox = view.outbox(pid);
-        let (sent, own) = (outbox.sent(), outbox.sent_to(pid));
-        let received = (0..self.team.size()).map(|other| view.outbox(other).sent_to(pid)).sum();
+        let queue = view.queue(pid);
+        let (sent, own) = (queue.sent(), queue.sent_to(pid));
+        let received = (0..self.team.size()).map(|other| view.queue(other).sent_to(pid)).sum();
         let limit = self.team.members[pid].limit();
         match sent.max(received) + own > limit {
             true => Err(Misuse::TooManyMessages { pid, sent, received, own, limit }),
@@ -68,30 +68,30 @@ impl Process {
 
     /// Checks that this process takes part in the reductions that another one has called.
     fn check_reductions(&self, view: &View<'_>, pid: usize) -> Result<(), Misuse> {
-        let own = view.outbox(self.pid);
+        let own = view.queue(self.pid);
         let is_missing = |snapshot: &Snapshot| {
             let call = snapshot.call;
             call.selection.index(self.pid as u32).is_some()
                 && !own.snapshots.iter().any(|own| own.call == call)
         };
-        match view.outbox(pid).snapshots.iter().any(is_missing) {
+        match view.queue(pid).snapshots.iter().any(is_missing) {
             true => Err(Misuse::CollectiveMismatch),
             false => Ok(()),
         }
     }
 
-    /// Looks for memory of this process that puts read while it is written, or that gets read while gets write
+    /// Finds memory of this process that puts read while it is written, or that gets read while gets write
     /// it. Gets read what puts overwrite before they do. `written` are the bounds of what was put here.
     pub(crate) fn check_conflicts(&self, written: Bounds, gets: bool) -> Result<(), Misuse> {
         let view = View::new(&self.team, self.superstep);
         let processes = 0..self.team.size();
-        let own = view.outbox(self.pid);
+        let own = view.queue(self.pid);
         let got = || own.gets.all().iter().map(|message| (message.near(), message.size));
         if !self.put_sources.are_apart(written.union(self.get_destinations)) {
             let sizes = own.puts.all().iter().map(|message| message.size);
             let reads = self.sources.iter().copied().zip(sizes);
             let arriving = processes.clone().flat_map(|process| {
-                let puts = view.outbox(process).puts.chain(self.pid);
+                let puts = view.queue(process).puts.chain(self.pid);
                 puts.map(|message| (message.far, message.size))
             });
             if any_overlap(reads, arriving.chain(got())) {
@@ -103,7 +103,7 @@ impl Process {
         }
         let leaving = || {
             processes.clone().flat_map(|process| {
-                let gets = view.outbox(process).gets.chain(self.pid);
+                let gets = view.queue(process).gets.chain(self.pid);
                 gets.map(|message| (message.far, message.size))
             })
         };

@@ -4,10 +4,11 @@
 //! synchronises by itself, so a part of the processes can call one, and all are complete after the next sync.
 #![allow(unsafe_code, reason = "reads the elements of C programs")]
 
+use crate::ends::{Far, Near};
 use crate::error::Result;
 use crate::memory::Address;
 use crate::misuse::{Misuse, Side};
-use crate::process::{Far, Near, Process};
+use crate::process::Process;
 use crate::reduction::{Call, Operator, Reduction, Snapshot};
 use crate::scratch::Scratch;
 use crate::selection::Selection;
@@ -222,7 +223,7 @@ impl Collective {
         };
         self.calls = (process.superstep, calls);
         let call = Call { selection: self.selection, collective: self.number, call: calls };
-        process.outbox().snapshots.push(Snapshot { call, bytes: copy });
+        process.queue().snapshots.push(Snapshot { call, bytes: copy });
         if root.is_none_or(|root| root == index) {
             process.reductions.push(Reduction { call, operator, result: bytes });
         }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::ReentrantMutex;
 
 use crate::error::{Error, Result};
-use crate::machine;
 use crate::misuse::Misuse;
 use crate::process::Process;
+use crate::processors::processors;
 use crate::team::Team;
 
 /// Number by which a context is recognised.
@@ -118,7 +118,7 @@ pub(crate) unsafe fn enter<R>(
 fn enter_root<R>(function: &str, call: impl FnOnce(&mut Process) -> Result<R>) -> Result<R> {
     static CONTEXT: OnceLock<Option<ReentrantMutex<Context>>> = OnceLock::new();
     let context = CONTEXT.get_or_init(|| {
-        let process = Process::new(Team::new(1).ok()?, 0, machine::processors()).ok()?;
+        let process = Process::new(Team::new(1).ok()?, 0, processors()).ok()?;
         Some(ReentrantMutex::new(Context::new(process)))
     });
     let context = context.as_ref().ok_or(Error::OutOfMemory)?;

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::launch::{self, Program};
-use crate::machine;
 use crate::process::Process;
+use crate::processors::processors;
 use crate::team::Team;
 
 /// Threads that will hook together.
@@ -74,7 +74,7 @@ impl Member {
     pub(crate) fn hook(&self, program: Program<'_>) -> Result<()> {
         let number = self.hooks.fetch_add(1, Ordering::Relaxed) + 1;
         let team = self.team(number)?;
-        let share = (machine::processors() as usize / self.processes).max(1);
+        let share = (processors() as usize / self.processes).max(1);
         launch::run_process(Process::new(team, self.pid, share as u32)?, program)
     }
 

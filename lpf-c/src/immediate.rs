@@ -4,10 +4,11 @@
 //! of its peers alternates between two buffers, or uses a sync with a barrier.
 #![allow(unsafe_code, reason = "copies memory that C programs have registered")]
 
+use crate::ends::{Far, Near};
 use crate::error::Result;
 use crate::memory;
 use crate::misuse::{Misuse, Side};
-use crate::process::{Far, Near, Process};
+use crate::process::Process;
 
 /// Attributes of a sync.
 pub(crate) mod attribute {

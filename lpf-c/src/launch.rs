@@ -73,7 +73,7 @@ struct Gate {
 }
 
 impl Gate {
-    /// Lets the threads through, or tells them to end.
+    /// Lets the threads through, or makes them end.
     fn open(&self, go: bool) {
         *self.is_open.lock().unwrap_or_else(PoisonError::into_inner) = Some(go);
         self.changed.notify_all();

@@ -3,7 +3,7 @@
 //! C programs include `lpf/core.h` and are linked with `liblpf.so`. Their processes are threads of one operating
 //! system process: a process is blocking code, so it is no task, and this crate stands on its own, beside `talpf`.
 //!
-//! - A [`team`] is what processes share: a [`barrier`], and of each process its [`outbox`] and its table of
+//! - A [`team`] is what processes share: a [`barrier`], and of each process its [`message_queue`] and its table of
 //!   global slots.
 //! - A [`process`] belongs to one thread. It queues puts and gets, and [`sync`] carries them out: each process
 //!   copies what is written into its own memory.
@@ -21,15 +21,17 @@ mod check;
 mod collective;
 mod conflict;
 mod context;
+mod ends;
 mod error;
 mod hook;
 mod immediate;
 mod launch;
 mod machine;
 mod memory;
+mod message_queue;
 mod misuse;
-mod outbox;
 mod process;
+mod processors;
 mod published;
 mod reduction;
 mod register;

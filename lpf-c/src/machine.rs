@@ -1,4 +1,4 @@
-//! Machine that programs run on: its processors, and what communication costs on it.
+//! Costs of communication on the machine that programs run on.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -6,30 +6,14 @@ use std::time::{Duration, Instant};
 
 use talpf_primitives::Mutex;
 
-use crate::barrier::MOST_PARTIES;
+use crate::ends::{Far, Near};
 use crate::error::Result;
 use crate::launch;
 use crate::memory::Address;
-use crate::process::{Far, Near, Process};
+use crate::process::Process;
+use crate::processors::processors;
 
-/// Returns the number of cores that this process may use.
-pub(crate) fn cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
-}
-
-/// Returns the number of processors: `LPF_MAX_PROCS`, or the number of cores.
-pub(crate) fn processors() -> u32 {
-    static PROCESSORS: OnceLock<u32> = OnceLock::new();
-    *PROCESSORS.get_or_init(|| {
-        let given = std::env::var("LPF_MAX_PROCS").ok();
-        let given = given.and_then(|value| value.trim().parse::<u32>().ok());
-        let number = given.filter(|number| *number > 0).unwrap_or(cores() as u32);
-        number.min(MOST_PARTIES as u32)
-    })
-}
-
-/// What a superstep costs between so many processes.
+/// Costs of a superstep between so many processes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs {
     /// Seconds of a superstep without messages.

@@ -1,7 +1,7 @@
 //! Process of a BSP program: its queue and its register.
 //!
 //! A process belongs to one thread. Operations are only queued; [`Process::sync`] carries them out.
-#![allow(unsafe_code, reason = "the outbox of a process is read by others between barriers")]
+#![allow(unsafe_code, reason = "the queue of a process is read by others between barriers")]
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use talpf_primitives::Parker;
 
 use crate::barrier::{Purpose, note};
 use crate::conflict::Bounds;
+use crate::ends::{Far, Near};
 use crate::error::{Error, Result};
 use crate::memory::Address;
+use crate::message_queue::{Message, MessageQueue, Unresolved};
 use crate::misuse::{self, Misuse, Side};
-use crate::outbox::{Message, Outbox, Unresolved};
 use crate::reduction::Reduction;
 use crate::register::Register;
 use crate::selection::Selection;
@@ -34,23 +35,8 @@ pub(crate) enum Health {
 /// Queue from the next sync on.
 pub(crate) struct ResizedQueue {
     pub(crate) limit: usize,
-    /// Outboxes with room for more, and for the addresses that puts read.
-    pub(crate) outboxes: Option<([Outbox; 2], Vec<Address>)>,
-}
-
-/// Far end of an operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Far {
-    pub(crate) pid: u32,
-    pub(crate) slot: SlotId,
-    pub(crate) offset: usize,
-}
-
-/// Near end of an operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Near {
-    pub(crate) slot: SlotId,
-    pub(crate) offset: usize,
+    /// Queues with room for more, and for the addresses that puts read.
+    pub(crate) queues: Option<([MessageQueue; 2], Vec<Address>)>,
 }
 
 /// Process of a team.
@@ -117,14 +103,14 @@ impl Process {
         &self.team.members[self.pid]
     }
 
-    /// Returns the outbox of the open superstep.
+    /// Returns the queue of the open superstep.
     #[inline]
-    pub(crate) fn outbox(&mut self) -> &mut Outbox {
-        let outbox = &self.team.members[self.pid].outboxes[parity(self.superstep)];
-        // SAFETY: Others read the outbox of a superstep only after the barrier at its end, to which this process
+    pub(crate) fn queue(&mut self) -> &mut MessageQueue {
+        let queue = &self.team.members[self.pid].queues[parity(self.superstep)];
+        // SAFETY: Others read the queue of a superstep only after the barrier at its end, to which this process
         // has not come, and no more once they come to the barrier of the next, as all did before this superstep;
         // the process is borrowed while the reference lives.
-        unsafe { outbox.write() }
+        unsafe { queue.write() }
     }
 
     /// Returns the table of global slots.
@@ -141,16 +127,16 @@ impl Process {
 
     /// Sets the number of messages from the next sync on.
     pub(crate) fn resize_queue(&mut self, limit: usize) -> Result<()> {
-        let outboxes = match limit > self.room {
+        let queues = match limit > self.room {
             true => {
-                let new = || Outbox::with_room(self.team.size(), limit);
+                let new = || MessageQueue::with_room(self.team.size(), limit);
                 let mut sources = Vec::new();
                 sources.try_reserve_exact(limit).map_err(|_| Error::OutOfMemory)?;
                 Some(([new()?, new()?], sources))
             }
             false => None,
         };
-        self.resized_queue = Some(ResizedQueue { limit, outboxes });
+        self.resized_queue = Some(ResizedQueue { limit, queues });
         Ok(())
     }
 
@@ -228,7 +214,7 @@ impl Process {
         let (near, far) = self.admit(source, Side::Source, destination, Side::Destination, size)?;
         self.put_sources.add(near, size);
         self.sources.push(near);
-        self.outbox().puts.push(destination.pid as usize, Message::new(near, far, size));
+        self.queue().puts.push(destination.pid as usize, Message::new(near, far, size));
         Ok(())
     }
 
@@ -242,7 +228,7 @@ impl Process {
     ) -> std::result::Result<(), Misuse> {
         let (near, far) = self.admit(destination, Side::Destination, source, Side::Source, size)?;
         self.get_destinations.add(near, size);
-        self.outbox().gets.push(source.pid as usize, Message::new(near, far, size));
+        self.queue().gets.push(source.pid as usize, Message::new(near, far, size));
         Ok(())
     }
 
@@ -277,7 +263,7 @@ impl Process {
     ) -> std::result::Result<(), Misuse> {
         let side = if is_put { Side::Source } else { Side::Destination };
         let near = self.resolve(near, size, side)?;
-        self.outbox().unresolved.push(Unresolved { is_put, near, far, size });
+        self.queue().unresolved.push(Unresolved { is_put, near, far, size });
         Ok(())
     }
 

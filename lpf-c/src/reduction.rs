@@ -1,6 +1,6 @@
 //! Reductions over processes, whose results are there after the next sync.
 //!
-//! Each process puts a copy of its element, or of its array, into its outbox. During the sync those who want the
+//! Each process puts a copy of its element, or of its array, into its queue. During the sync those who want the
 //! result read the copies of all, and fold them in the order of the processes: all get the same bits.
 #![allow(unsafe_code, reason = "operators of the program")]
 

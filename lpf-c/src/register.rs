@@ -71,7 +71,7 @@ impl Register {
         Ok(())
     }
 
-    /// Returns what the others are told at the next sync.
+    /// Returns the notes of the next sync.
     pub(crate) fn notes(&self) -> u8 {
         let resize = if self.resized.is_some() { note::RESIZE } else { 0 };
         let registered = if self.is_changed { note::REGISTERED } else { 0 };

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_from_elsewhere_is_refused() {
+    fn a_selection_of_others_is_refused() {
         for (lo, hi, stride) in [(3, 2, 1), (0, 9, 1), (0, 8, 0)] {
             let refused = Misuse::Selection { lo, hi, stride, processes: 8 };
             assert_eq!(Selection::new(lo, hi, stride, 8), Err(refused));

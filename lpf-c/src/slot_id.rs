@@ -7,8 +7,8 @@ const INDEX_BITS: u32 = 31;
 /// `LPF_INVALID_MEMSLOT`.
 pub(crate) const MOST_SLOTS: usize = (1 << INDEX_BITS) - 1;
 
-/// Kind, index and generation in one number. The slots of a register are used again: the generation tells a slot
-/// from one that had its index before. Global slots have the same numbers on all processes, as all register and
+/// Kind, index and generation in one number. The slots of a register are used again: the generation distinguishes a
+/// slot from one that had its index before. Global slots have the same numbers on all processes, as all register and
 /// deregister them in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotId(pub(crate) usize);

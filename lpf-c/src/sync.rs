@@ -8,7 +8,7 @@
 //! | a new queue or register | as above, and: all have copied; all have replaced |
 //!
 //! Gets read before puts are written, as a barrier is between the two. Bytes that a message carries were read
-//! before the first barrier, and its outbox stays until the process has come to the barrier of the next
+//! before the first barrier, and its queue stays until the process has come to the barrier of the next
 //! superstep, so nobody waits for such puts to be taken.
 #![allow(unsafe_code, reason = "copies memory that C programs have registered")]
 
@@ -37,11 +37,11 @@ impl Process {
         self.check_health()
     }
 
-    /// Reads the bytes that messages carry, makes slots active, and returns what the others are told.
+    /// Reads the bytes that messages carry, makes slots active, and returns the notes of this process.
     fn prepare(&mut self) -> u8 {
-        let outbox = self.outbox();
-        let mut notes = if outbox.gets.len() == 0 { 0 } else { note::GETS };
-        for message in outbox.puts.all_mut() {
+        let queue = self.queue();
+        let mut notes = if queue.gets.len() == 0 { 0 } else { note::GETS };
+        for message in queue.puts.all_mut() {
             if message.size <= TINY {
                 // SAFETY: The near end was resolved in a slot of the program, which keeps it valid until the sync
                 // has ended.
@@ -51,7 +51,7 @@ impl Process {
                 notes |= note::LONG_PUTS;
             }
         }
-        for operation in &outbox.unresolved {
+        for operation in &queue.unresolved {
             notes |= if operation.is_put { note::LONG_PUTS } else { note::GETS };
         }
         notes |= self.register.notes();
@@ -102,7 +102,7 @@ impl Process {
     /// Copies what this process gets.
     fn carry_out_gets(&self) -> std::result::Result<(), Misuse> {
         let view = View::new(&self.team, self.superstep);
-        let own = view.outbox(self.pid);
+        let own = view.queue(self.pid);
         for message in own.gets.all() {
             // SAFETY: Both ends were resolved in slots of the program, which keeps them valid until the sync has
             // ended; whatever writes the source does so after the next barrier.
@@ -125,7 +125,7 @@ impl Process {
         let is_checked = Self::is_checked();
         let mut written = Bounds::default();
         for source in 0..self.team.size() {
-            for message in view.outbox(source).puts.chain(self.pid) {
+            for message in view.queue(source).puts.chain(self.pid) {
                 let size = message.size;
                 if size <= TINY {
                     // SAFETY: The far end was resolved in a slot of this process, which the program keeps valid
@@ -149,7 +149,7 @@ impl Process {
         let view = View::new(&self.team, self.superstep);
         let globals = self.globals();
         for source in 0..self.team.size() {
-            for operation in &view.outbox(source).unresolved {
+            for operation in &view.queue(source).unresolved {
                 let (far, size) = (operation.far, operation.size);
                 if operation.is_put && far.pid as usize == self.pid {
                     let at = globals.resolve(far.slot, far.offset, size, Side::Destination)?;
@@ -166,7 +166,7 @@ impl Process {
         for reduction in std::mem::take(&mut self.reductions) {
             let view = View::new(&self.team, self.superstep);
             let snapshots = |process| {
-                let mut snapshots = view.outbox(process).snapshots.iter();
+                let mut snapshots = view.queue(process).snapshots.iter();
                 snapshots.find(|snapshot| snapshot.call == reduction.call)
             };
             self.note_mistake(reduction.carry_out(snapshots));
@@ -182,17 +182,17 @@ impl Process {
         let Some(resized) = self.resized_queue.take() else { return };
         self.limit = resized.limit;
         member.publish_limit(resized.limit);
-        if let Some((outboxes, sources)) = resized.outboxes {
+        if let Some((queues, sources)) = resized.queues {
             self.room = resized.limit;
             self.sources = sources;
-            for (outbox, new) in member.outboxes.iter().zip(outboxes) {
+            for (queue, new) in member.queues.iter().zip(queues) {
                 // SAFETY: As for the table.
-                *unsafe { outbox.write() } = new;
+                *unsafe { queue.write() } = new;
             }
         }
     }
 
-    /// Begins the next superstep, with an empty outbox.
+    /// Begins the next superstep, with an empty queue.
     fn begin_superstep(&mut self) {
         self.superstep += 1;
         self.queued = 0;
@@ -200,6 +200,6 @@ impl Process {
         self.sources.clear();
         self.get_destinations = Bounds::default();
         self.reductions.clear();
-        self.outbox().clear();
+        self.queue().clear();
     }
 }

@@ -9,8 +9,8 @@ use talpf_primitives::Mutex;
 use crate::arrivals::Arrivals;
 use crate::barrier::{Barrier, Patience};
 use crate::error::Result;
-use crate::machine;
-use crate::outbox::Outbox;
+use crate::message_queue::MessageQueue;
+use crate::processors;
 use crate::published::Published;
 use crate::slot_table::SlotTable;
 
@@ -18,7 +18,7 @@ use crate::slot_table::SlotTable;
 pub(crate) struct Member {
     /// Messages of even and of odd supersteps. The process queues into the one of the open superstep; others
     /// read it from the barrier at its end until they arrive at the barrier of the next.
-    pub(crate) outboxes: [Published<Outbox>; 2],
+    pub(crate) queues: [Published<MessageQueue>; 2],
     /// Global slots. The table is replaced between two barriers during which nobody reads it.
     pub(crate) globals: Published<SlotTable>,
     /// Number of messages that the queue has room for.
@@ -32,9 +32,9 @@ pub(crate) struct Member {
 impl Member {
     fn new(processes: usize) -> Result<Self> {
         Ok(Member {
-            outboxes: [
-                Published::new(Outbox::new(processes)),
-                Published::new(Outbox::new(processes)),
+            queues: [
+                Published::new(MessageQueue::new(processes)),
+                Published::new(MessageQueue::new(processes)),
             ],
             globals: Published::new(SlotTable::new(0)?),
             limit: AtomicUsize::new(0),
@@ -62,7 +62,7 @@ impl Member {
     }
 }
 
-/// Returns which of two outboxes a superstep has.
+/// Returns which of two queues a superstep has.
 #[inline]
 pub(crate) fn parity(superstep: u64) -> usize {
     (superstep & 1) as usize
@@ -90,7 +90,7 @@ impl Team {
         Ok(Arc::new(Team {
             members: members.collect::<Result<_>>()?,
             barrier: Barrier::new(processes),
-            patience: Patience::of(processes, machine::cores()),
+            patience: Patience::of(processes, processors::cores()),
             leaving: AtomicUsize::new(0),
             fresh: Mutex::new(None),
         }))

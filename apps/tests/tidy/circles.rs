@@ -14,10 +14,11 @@ use crate::assert_none;
 use crate::repository::rust_files;
 
 /// Number of files in the largest circle of each crate; a change may only make it smaller.
-const LARGEST: [(&str, usize); 7] = [
+const LARGEST: [(&str, usize); 8] = [
     ("apps/src/", 13),
     ("benches/src/", 20),
     ("ibverbs-sim/src/", 22),
+    ("lpf-c/src/", 1),
     ("runtime/src/", 14),
     ("talpf/src/", 3),
     ("tampi-shim/src/", 12),

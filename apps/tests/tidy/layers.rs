@@ -5,9 +5,10 @@ use crate::repository::{root, rust_files};
 
 /// Packages with the packages of ours that they may depend on. Benches and applications may use
 /// all.
-const MAY_USE: [(&str, &str, &[&str]); 6] = [
+const MAY_USE: [(&str, &str, &[&str]); 7] = [
     ("traces", "talpf-traces", &[]),
     ("runtime/primitives", "talpf-primitives", &[]),
+    ("lpf-c", "lpf-c", &["talpf-primitives"]),
     ("ibverbs-sim", "ibverbs-sim", &["talpf-primitives", "talpf-traces"]),
     ("runtime", "talpf-runtime", &["talpf-primitives", "talpf-traces"]),
     ("talpf", "talpf", &["talpf-primitives", "talpf-runtime", "ibverbs-sim", "talpf-traces"]),
@@ -18,8 +19,9 @@ const MAY_USE: [(&str, &str, &[&str]); 6] = [
     ),
 ];
 
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "ibverbs-sim",
+    "lpf-c",
     "talpf",
     "talpf-apps",
     "talpf-benches",

@@ -8,6 +8,7 @@ use super::constants::code;
 use super::types::{Code, Coll, Handle, Pid, Slot};
 use crate::collective::Collective;
 use crate::context;
+use crate::ends::Near;
 use crate::error::Result;
 use crate::memory::Address;
 use crate::misuse::{Misuse, Side};
@@ -360,7 +361,7 @@ unsafe fn fold(
             if memory.is_null() && size > 0 {
                 return Err(Misuse::NullWithSize("memory", size));
             }
-            let near = crate::process::Near { slot: SlotId(slot), offset: 0 };
+            let near = Near { slot: SlotId(slot), offset: 0 };
             process.resolve(near, size, side)?;
             Ok((operator, size))
         };

@@ -8,19 +8,21 @@ use super::types::{
     Args, Code, Handle, Init, Machine, MessageAttribute, Pid, Slot, Spmd, SyncAttribute,
 };
 use crate::context::{self, Context};
+use crate::ends::{Far, Near};
 use crate::error::{Error, Result};
 use crate::hook::Member;
 use crate::launch;
 use crate::machine;
 use crate::memory::Address;
 use crate::misuse::{self, Misuse};
-use crate::process::{Far, Near, Process};
+use crate::process::Process;
+use crate::processors;
 use crate::slot_id::SlotId;
 use talpf_primitives::assert_nothing_held;
 
 /// Arguments that processes are started with. Process 0 alone has input and output where one call starts all.
 struct Programs {
-    spmd: unsafe extern "C" fn(Handle, Pid, Pid, Args),
+    spmd: extern "C" fn(Handle, Pid, Pid, Args),
     args: Args,
     all_have_args: bool,
 }
@@ -57,8 +59,7 @@ impl Programs {
             args = Args { f_symbols, f_size, ..LPF_NO_ARGS.get() };
         }
         assert_nothing_held("the program of a process");
-        // SAFETY: The function is the program's, and the context lives until it returns.
-        unsafe { (self.spmd)(context.handle(), pid, processes, args) };
+        (self.spmd)(context.handle(), pid, processes, args);
     }
 }
 
@@ -277,7 +278,8 @@ pub unsafe extern "C" fn lpf_probe(ctx: Handle, params: *mut Machine) -> Code {
             return Err(process.misuse("lpf_probe", Misuse::Null("params")));
         }
         let free_p = process.processors;
-        let machine = Machine { p: machine::processors(), free_p, g: Some(gap), l: Some(latency) };
+        let machine =
+            Machine { p: processors::processors(), free_p, g: Some(gap), l: Some(latency) };
         // SAFETY: It is not null, and valid as the caller guarantees.
         unsafe { params.write(machine) };
         Ok(())

@@ -5,7 +5,8 @@ use super::constants::code;
 use super::core::operate;
 use super::types::{Code, Handle, MessageAttribute, Pid, Slot, SyncAttribute};
 use crate::context;
-use crate::process::{Far, Near};
+use crate::ends::{Far, Near};
+use crate::process::Process;
 use crate::slot_id::SlotId;
 
 /// Puts at once.
@@ -128,7 +129,7 @@ pub unsafe extern "C" fn talpf_atomic_cmp_and_swap(
 /// As the interface says: the context is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talpf_sync(ctx: Handle, attr: SyncAttribute) -> Code {
-    let sync = |process: &mut crate::process::Process| process.sync_round(attr.cast_unsigned());
+    let sync = |process: &mut Process| process.sync_round(attr.cast_unsigned());
     // SAFETY: As the caller guarantees.
     code(unsafe { context::enter(ctx, "talpf_sync", sync) })
 }

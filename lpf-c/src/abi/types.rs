@@ -17,9 +17,9 @@ pub type SyncAttribute = c_int;
 /// `lpf_init_t`: handle of a thread that will hook.
 pub type Init = *mut c_void;
 /// `lpf_func_t`: function of unspecified parameters.
-pub type Function = Option<unsafe extern "C" fn()>;
+pub type Function = Option<extern "C" fn()>;
 /// `lpf_spmd_t`: program of a process.
-pub type Spmd = Option<unsafe extern "C" fn(Handle, Pid, Pid, Args)>;
+pub type Spmd = Option<extern "C" fn(Handle, Pid, Pid, Args)>;
 
 /// `lpf_args_t`: what is passed to processes, and what comes back.
 #[derive(Clone, Copy, Debug)]

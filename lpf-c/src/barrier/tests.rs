@@ -15,8 +15,8 @@ mod threads {
             move || {
                 let parker = Parker::new();
                 for round in 0..rounds {
-                    let turn = round as usize % parties == index;
-                    let notes = if turn { note::GETS } else { 0 };
+                    let is_next = round as usize % parties == index;
+                    let notes = if is_next { note::GETS } else { 0 };
                     let outcome = barrier.pass(Purpose::Sync, notes, patience, &parker);
                     assert_eq!(outcome, note::GETS, "round {round}");
                 }

@@ -2,11 +2,11 @@
 //!
 //! A process carries out what writes into its own memory: its gets, and the puts of others to it. So the writes
 //! to one process have an order, and the puts of a superstep overlap as if one came after the other. For this the
-//! others read the outbox during a sync, each its own chain.
+//! others read the queue during a sync, each its own chain.
 
+use crate::ends::Far;
 use crate::error::{Error, Result};
 use crate::memory::{Address, TINY};
-use crate::process::Far;
 use crate::reduction::Snapshot;
 
 /// End of a chain.
@@ -61,14 +61,14 @@ impl Chain {
 }
 
 /// Queued messages of one kind, puts or gets.
-pub(crate) struct Queue {
+pub(crate) struct Chained {
     messages: Vec<Message>,
     chains: Box<[Chain]>,
 }
 
-impl Queue {
+impl Chained {
     fn new(processes: usize) -> Self {
-        Queue { messages: Vec::new(), chains: vec![Chain::EMPTY; processes].into() }
+        Chained { messages: Vec::new(), chains: vec![Chain::EMPTY; processes].into() }
     }
 
     /// Makes room for `limit` messages.
@@ -140,38 +140,38 @@ pub(crate) struct Unresolved {
 }
 
 /// Everything that a process has queued in a superstep.
-pub(crate) struct Outbox {
-    pub(crate) puts: Queue,
-    pub(crate) gets: Queue,
+pub(crate) struct MessageQueue {
+    pub(crate) puts: Chained,
+    pub(crate) gets: Chained,
     pub(crate) unresolved: Vec<Unresolved>,
-    /// What the process contributes to reductions.
+    /// Contributions of the process to reductions.
     pub(crate) snapshots: Vec<Snapshot>,
 }
 
-impl Outbox {
+impl MessageQueue {
     pub(crate) fn new(processes: usize) -> Self {
-        let (puts, gets) = (Queue::new(processes), Queue::new(processes));
-        Outbox { puts, gets, unresolved: Vec::new(), snapshots: Vec::new() }
+        let (puts, gets) = (Chained::new(processes), Chained::new(processes));
+        MessageQueue { puts, gets, unresolved: Vec::new(), snapshots: Vec::new() }
     }
 
-    /// Makes an outbox with room for `limit` messages, of either kind.
+    /// Makes a queue with room for `limit` messages, of either kind.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`].
     pub(crate) fn with_room(processes: usize, limit: usize) -> Result<Self> {
-        let mut outbox = Outbox::new(processes);
-        outbox.puts.reserve(limit)?;
-        outbox.gets.reserve(limit)?;
-        Ok(outbox)
+        let mut queue = MessageQueue::new(processes);
+        queue.puts.reserve(limit)?;
+        queue.gets.reserve(limit)?;
+        Ok(queue)
     }
 
-    /// Returns the number of messages from the process of this outbox.
+    /// Returns the number of messages from the process of this queue.
     pub(crate) fn sent(&self) -> usize {
         self.puts.len() + self.gets.len()
     }
 
-    /// Returns the number of messages from the process of this outbox to or from another one.
+    /// Returns the number of messages from the process of this queue to or from another one.
     #[inline]
     pub(crate) fn sent_to(&self, process: usize) -> usize {
         self.puts.count(process) + self.gets.count(process)
