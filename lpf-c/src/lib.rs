@@ -3,12 +3,12 @@
 //! C programs include `lpf/core.h` and are linked with `liblpf.so`. Their processes are threads of one operating
 //! system process: a process is blocking code, so it is no task, and this crate stands on its own, beside `talpf`.
 //!
-//! - A [`team`] is what processes share: a [`barrier`], and of each process its [`message_queue`] and its table of
+//! - A `team` is what processes share: a `barrier`, and of each process its `message_queue` and its table of
 //!   global slots.
-//! - A [`process`] belongs to one thread. It queues puts and gets, and [`sync`] carries them out: each process
+//! - A `process` belongs to one thread. It queues puts and gets, and `sync` carries them out: each process
 //!   copies what is written into its own memory.
-//! - [`launch`], [`hook`] and [`abi`] start processes, and give C programs the handle of a [`context`].
-//! - A [`misuse`] of the interface ends the program with a line that names it, unless `LPF_CHECK` is `off`.
+//! - `launch`, `hook` and `abi` start processes, and give C programs the handle of a `context`.
+//! - A `misuse` of the interface ends the program with a line that names it, unless `LPF_CHECK` is `off`.
 //!
 //! Only `abi` knows the types of C, and only `sync`, `immediate`, `collective` and `reduction` touch memory of the program. No
 //! call allocates on the way of a put, a get or a sync.
