@@ -3,47 +3,39 @@
 use crate::memory::Address;
 
 /// Bytes from the first to before the second address.
-pub(crate) type Range = (Address, Address);
-
-/// Returns the smallest range that holds both.
-fn union(a: Range, b: Range) -> Range {
-    (a.0.min(b.0), a.1.max(b.1))
-}
-
-/// Returns `true` if two ranges have a byte in common.
-fn overlap(a: Range, b: Range) -> bool {
-    a.0 < b.1 && b.0 < a.1
-}
+type Range = (Address, Address);
 
 /// Bounds of ranges that are not kept.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Bounds(Option<Range>);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    begin: Address,
+    end: Address,
+}
+
+impl Default for Bounds {
+    /// Returns the bounds of no range.
+    fn default() -> Self {
+        Bounds { begin: Address(usize::MAX), end: Address(0) }
+    }
+}
 
 impl Bounds {
-    /// Takes in `size` bytes.
+    /// Takes in `size` bytes. No bytes at all may make the bounds larger than they need to be.
     #[inline]
     pub(crate) fn add(&mut self, address: Address, size: usize) {
-        if size > 0 {
-            let range = (address, address.at(size));
-            self.0 = Some(self.0.map_or(range, |bounds| union(bounds, range)));
-        }
+        self.begin = self.begin.min(address);
+        self.end = self.end.max(address.at(size));
     }
 
     /// Returns the bounds of both.
     pub(crate) fn union(self, other: Bounds) -> Bounds {
-        match (self.0, other.0) {
-            (Some(a), Some(b)) => Bounds(Some(union(a, b))),
-            (a, b) => Bounds(a.or(b)),
-        }
+        Bounds { begin: self.begin.min(other.begin), end: self.end.max(other.end) }
     }
 
     /// Returns `true` if no range of one can overlap one of the other.
     #[inline]
     pub(crate) fn are_apart(self, other: Bounds) -> bool {
-        match (self.0, other.0) {
-            (Some(a), Some(b)) => !overlap(a, b),
-            _ => true,
-        }
+        self.begin >= other.end || other.begin >= self.end
     }
 }
 

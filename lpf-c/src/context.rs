@@ -48,7 +48,7 @@ impl Context {
     /// # Errors
     ///
     /// Those of `call`, or [`Error::Fatal`] if the context is busy, as in an operator of the program.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter<R>(
         &self,
         function: &str,
@@ -93,7 +93,7 @@ pub(crate) static ROOT: u8 = 0;
 ///
 /// The handle is null, that of the root, or one that the library has passed to a program that has not returned,
 /// and is used by the thread of that program, unless the program is wrong.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn enter<R>(
     handle: *mut c_void,
     function: &str,

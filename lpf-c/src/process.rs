@@ -204,14 +204,19 @@ impl Process {
     }
 
     /// Queues a put of the program.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(
         &mut self,
         source: Near,
         destination: Far,
         size: usize,
     ) -> std::result::Result<(), Misuse> {
-        let (near, far) = self.admit(source, Side::Source, destination, Side::Destination, size)?;
+        let (near, far) = match self.admit(source, destination, size) {
+            Some(ends) => ends,
+            None => {
+                self.admit_slow((source, Side::Source), (destination, Side::Destination), size)?
+            }
+        };
         self.put_sources.add(near, size);
         self.sources.push(near);
         self.queue().puts.push(destination.pid as usize, Message::new(near, far, size));
@@ -219,27 +224,54 @@ impl Process {
     }
 
     /// Queues a get of the program.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(
         &mut self,
         source: Far,
         destination: Near,
         size: usize,
     ) -> std::result::Result<(), Misuse> {
-        let (near, far) = self.admit(destination, Side::Destination, source, Side::Source, size)?;
+        let (near, far) = match self.admit(destination, source, size) {
+            Some(ends) => ends,
+            None => {
+                self.admit_slow((destination, Side::Destination), (source, Side::Source), size)?
+            }
+        };
         self.get_destinations.add(near, size);
         self.queue().gets.push(source.pid as usize, Message::new(near, far, size));
         Ok(())
     }
 
-    /// Checks an operation and counts it, and returns the addresses of its ends.
-    #[inline]
-    fn admit(
+    /// Counts an operation, and returns the addresses of its ends, if there is room for it and both are inside of
+    /// active slots.
+    #[inline(always)]
+    fn admit(&mut self, near: Near, far: Far, size: usize) -> Option<(Address, Address)> {
+        let own = self.team.members.get(self.pid)?;
+        let other = self.team.members.get(far.pid as usize)?;
+        // SAFETY: As in `globals`.
+        let own_globals = unsafe { own.globals.read() };
+        // SAFETY: As in `resolve_far`.
+        let globals = unsafe { other.globals.read() };
+        let table = self.register.table(own_globals, near.slot);
+        let near_end = table.find(near.slot, near.offset, size)?;
+        let far_end = globals.find(far.slot, far.offset, size)?;
+        // The other process may not have deregistered the slot yet.
+        let is_active = !far.slot.is_local() && own_globals.is_active(far.slot);
+        if !is_active || self.queued >= self.limit {
+            return None;
+        }
+        self.queued += 1;
+        self.register.note_use(near.slot, self.superstep);
+        self.register.note_use(far.slot, self.superstep);
+        Some((near_end, far_end))
+    }
+
+    /// Admits an operation that [`Process::admit`] has not, or returns the mistake in it.
+    #[cold]
+    fn admit_slow(
         &mut self,
-        near: Near,
-        near_side: Side,
-        far: Far,
-        far_side: Side,
+        (near, near_side): (Near, Side),
+        (far, far_side): (Far, Side),
         size: usize,
     ) -> std::result::Result<(Address, Address), Misuse> {
         if self.queued >= self.limit {

@@ -95,6 +95,14 @@ impl SlotTable {
         entry.word.store(u64::from(generation.wrapping_add(1)) << 2, Ordering::Release);
     }
 
+    /// Returns `true` if a slot is active.
+    #[inline(always)]
+    pub(crate) fn is_active(&self, slot: SlotId) -> bool {
+        let active = u64::from(slot.generation()) << 2 | SlotState::Active as u64;
+        let entry = self.entries.get(slot.index());
+        entry.is_some_and(|entry| entry.word.load(Ordering::Acquire) == active)
+    }
+
     /// Returns the state of a slot, free if its number is of another generation.
     #[inline]
     pub(crate) fn state(&self, slot: SlotId) -> SlotState {
@@ -105,6 +113,18 @@ impl SlotTable {
             (true, 2) => SlotState::Active,
             _ => SlotState::Free,
         }
+    }
+
+    /// Returns the address of `size` bytes at `offset` of an active slot, if they are inside of it.
+    #[inline(always)]
+    pub(crate) fn find(&self, slot: SlotId, offset: usize, size: usize) -> Option<Address> {
+        let entry = self.entries.get(slot.index())?;
+        let word = entry.word.load(Ordering::Acquire);
+        let active = u64::from(slot.generation()) << 2 | SlotState::Active as u64;
+        let whole = entry.size.load(Ordering::Relaxed);
+        let is_inside = offset <= whole && size <= whole - offset;
+        let address = entry.address.load(Ordering::Relaxed);
+        (word == active && is_inside).then(|| Address(address).at(offset))
     }
 
     /// Returns the address of `size` bytes at `offset` of a slot that is not free.
@@ -120,16 +140,25 @@ impl SlotTable {
         size: usize,
         side: Side,
     ) -> std::result::Result<Address, Misuse> {
-        if self.state(slot) == SlotState::Free {
-            return Err(Misuse::UnknownSlot(slot.0, side));
-        }
-        let entry = &self.entries[slot.index()];
+        let entry = self.entries.get(slot.index());
+        let entry = entry.filter(|entry| {
+            let word = entry.word.load(Ordering::Acquire);
+            word >> 2 == u64::from(slot.generation()) && word & 3 != SlotState::Free as u64
+        });
+        let Some(entry) = entry else { return Err(Misuse::UnknownSlot(slot.0, side)) };
         let whole = entry.size.load(Ordering::Relaxed);
         if size > 0 && (offset > whole || size > whole - offset) {
-            let overflow = Misuse::Overflow { side, offset, size };
-            let end = offset.checked_add(size).ok_or(overflow)?;
-            return Err(Misuse::OutOfBounds { side, offset, end, slot: whole });
+            return Err(out_of_bounds(side, offset, size, whole));
         }
         Ok(Address(entry.address.load(Ordering::Relaxed)).at(offset))
+    }
+}
+
+/// Returns the mistake of bytes that are not inside of a slot.
+#[cold]
+fn out_of_bounds(side: Side, offset: usize, size: usize, slot: usize) -> Misuse {
+    match offset.checked_add(size) {
+        Some(end) => Misuse::OutOfBounds { side, offset, end, slot },
+        None => Misuse::Overflow { side, offset, size },
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::all_gather::Call;
+use crate::bsp::Bsp;
 use crate::double_buffered_channel::{DoubleBufferedChannel, Link};
 use crate::error::Error;
 use crate::iteration::{Iteration, RoundsOfStep};
@@ -212,6 +213,11 @@ impl Context {
     #[inline]
     pub fn sync<'r>(&self, mode: SyncMode) -> SyncBuilder<'_, 'r> {
         self.lane.sync(mode)
+    }
+
+    /// Begins supersteps in which puts and gets are only queued, and whose syncs open every slot.
+    pub fn bsp<'r>(&self) -> Bsp<'r> {
+        Bsp::new(self.clone())
     }
 
     /// Runs the tasks, operations and syncs that `declare` declares in every step from 0 to

@@ -40,6 +40,7 @@
 //! (the source may be reused), *delivered* (visible at the target), *round ended*.
 
 mod all_gather;
+mod bsp;
 mod collective;
 mod config;
 mod context;
@@ -77,6 +78,7 @@ mod variance;
 mod window;
 mod world;
 
+pub use self::bsp::Bsp;
 pub use self::collective::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Scan, Scatter};
 pub use self::config::{Config, PollingFrequency};
 pub use self::context::Context;

@@ -6,7 +6,6 @@ mod part;
 mod remote_region;
 mod table;
 
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -16,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress};
 use talpf_primitives::Mutex;
-use talpf_runtime::{Array, ArrayLabel, Matrix, Rect};
+use talpf_runtime::{Array, ArrayLabel, Matrix, Rect, Region};
 
 use crate::all_gather::Gathered;
 use crate::error::Error;
@@ -75,6 +74,10 @@ mod private {
     pub trait Memory {
         #[doc(hidden)]
         fn parts(&self) -> super::Parts;
+
+        /// Returns the region of all elements.
+        #[doc(hidden)]
+        fn whole(&self) -> talpf_runtime::Region<'_, ()>;
     }
 }
 
@@ -92,12 +95,20 @@ impl<T: Pod + Send + Sync> private::Memory for Array<T> {
         let start = self.as_mut_ptr().cast();
         Parts { array: self.id(), start, rows: 1, cols: self.len() }
     }
+
+    fn whole(&self) -> Region<'_, ()> {
+        self.all().without_data()
+    }
 }
 
 impl<T: Pod + Send + Sync> private::Memory for Matrix<T> {
     fn parts(&self) -> Parts {
         let start = self.as_mut_ptr().cast();
         Parts { array: self.id(), start, rows: self.rows(), cols: self.cols() }
+    }
+
+    fn whole(&self) -> Region<'_, ()> {
+        self.all().without_data()
     }
 }
 
@@ -132,7 +143,7 @@ pub(crate) struct Slot {
     region: Mutex<Option<MemoryRegion>>,
     /// Descriptors of the slot at every rank; empty for a local slot.
     peers: Vec<SlotDescriptor>,
-    _array: Box<dyn Any + Send + Sync>,
+    memory: Box<dyn private::Memory + Send + Sync>,
 }
 
 impl Slot {
@@ -178,8 +189,13 @@ impl Slot {
             local_key: region.local_key(),
             region: Mutex::new(Some(region)),
             peers: Vec::new(),
-            _array: Box::new(array.clone()),
+            memory: Box::new(array.clone()),
         })
+    }
+
+    /// Returns the region of all elements.
+    pub(crate) fn whole(&self) -> Region<'_, ()> {
+        self.memory.whole()
     }
 
     /// Returns the number of elements from one row to the next.

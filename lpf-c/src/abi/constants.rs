@@ -87,6 +87,7 @@ pub static LPF_HAS_ABORT: c_int = 1;
 pub static LPF_MPI_AUTO_INITIALIZE: c_int = 1;
 
 /// Returns the code of a result.
+#[inline]
 pub(super) fn code(result: crate::error::Result<()>) -> Code {
     match result {
         Ok(()) => LPF_SUCCESS,

@@ -197,7 +197,7 @@ pub unsafe extern "C" fn lpf_deregister(ctx: Handle, memslot: Slot) -> Code {
 /// # Safety
 ///
 /// As for [`context::enter`].
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn operate(
     ctx: Handle,
     function: &str,

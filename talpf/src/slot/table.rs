@@ -174,6 +174,15 @@ impl SlotTable {
         self.slots.read().of_array(array).next().map(|(_, slot)| Arc::clone(slot))
     }
 
+    /// Returns the windowed slot of each array that has one.
+    pub(crate) fn windows(&self) -> Vec<Arc<Slot>> {
+        let slots = self.slots.read();
+        let windowed = slots.by_array.values().filter(|slot| slot.usage == Use::Windowed);
+        let mut windowed: Vec<_> = windowed.cloned().collect();
+        windowed.dedup_by_key(|slot| slot.array);
+        windowed
+    }
+
     /// Calls `read` with the windowed slot of an array.
     pub(crate) fn windowed<R>(
         &self,

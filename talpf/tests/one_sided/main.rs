@@ -2,6 +2,7 @@
 
 mod actions;
 mod atomics;
+mod bsp;
 mod certain_hangs;
 mod changed_pattern;
 mod collectives;

@@ -5,6 +5,8 @@
 
 #[path = "../one_sided/atomics.rs"]
 mod atomics;
+#[path = "../one_sided/bsp.rs"]
+mod bsp;
 #[path = "../one_sided/collectives.rs"]
 mod collectives;
 mod common;

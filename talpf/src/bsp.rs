@@ -1,0 +1,183 @@
+//! Plain BSP: supersteps in which operations are only queued, and whose end opens every slot.
+//!
+//! A superstep takes two rounds of lane 0: in the first one every slot is exposed to gets, in the second one every
+//! slot is a window for puts. So gets read what was there before any put. What a put reads is copied as the
+//! superstep ends, and what a get reads is copied to its place between the rounds: no operation holds a region
+//! while a window waits for it, and ranks may put whole arrays in a circle.
+
+use bytemuck::Pod;
+use talpf_runtime::{Array, Region};
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::slot::{KeptRemote, RemoteRegion};
+use crate::sync::SyncMode;
+use crate::window::Kind;
+
+/// Supersteps of the context of a rank, as in LPF: [`put`](Bsp::put) and [`get`](Bsp::get) queue, and
+/// [`sync`](Bsp::sync) carries out. Made by [`Context::bsp`]. Arrays live for `'r`.
+///
+/// Operations of the context itself belong to the rounds of lane 0 that a superstep takes.
+///
+/// ```
+/// use talpf::{Config, Error, exec};
+/// use talpf_runtime::Array;
+///
+/// // Every rank passes its array on to the next one, and keeps what its own was.
+/// let ends = exec(Config { ranks: 3, ..Config::default() }, async |ctx| {
+///     let numbers = Array::new(ctx.group(), vec![ctx.rank().0; 1000], 1000)?;
+///     let before = Array::new(ctx.group(), vec![0; 1000], 1000)?;
+///     let slot = ctx.register_global(&numbers).await?;
+///     let mut bsp = ctx.bsp();
+///     bsp.put(&numbers.all(), slot.at((ctx.rank().0 + 1) % ctx.size(), 0))?;
+///     bsp.get(slot.at(ctx.rank(), 0), &before.all())?;
+///     bsp.sync().await?;
+///     let read = ctx.group().task("read").input(&numbers.all()).input(&before.all());
+///     Ok::<_, Error>(read.run(|numbers, before| (numbers[999], before[0]))?.await?)
+/// })?;
+/// assert_eq!(ends, [(2, 0), (0, 1), (1, 2)]);
+/// # Ok::<(), Error>(())
+/// ```
+#[must_use = "operations are carried out by a sync"]
+pub struct Bsp<'r> {
+    ctx: Context,
+    queued: Vec<Box<dyn Queued + 'r>>,
+}
+
+impl<'r> Bsp<'r> {
+    pub(crate) fn new(ctx: Context) -> Self {
+        Bsp { ctx, queued: Vec::new() }
+    }
+
+    /// Queues a put of `from` to a region of a slot of
+    /// [`register_global`](Context::register_global).
+    ///
+    /// **Completion**: the next sync, which reads `from`.
+    /// **Errors**: a full queue, which has room for as many operations as
+    /// [`Context::resize_message_queue`] says; then nothing has changed, and the program may resize it.
+    pub fn put<T: Pod + Send + Sync>(
+        &mut self,
+        from: &Region<'r, T>,
+        to: RemoteRegion<'_, T>,
+    ) -> Result<(), Error> {
+        self.queue(Put { from: *from, to: KeptRemote::new(&to), copy: None })
+    }
+
+    /// Queues a get of a region of a slot of [`register_global`](Context::register_global) into `to`.
+    ///
+    /// **Completion**, **Errors**: as [`Bsp::put`].
+    pub fn get<T: Pod + Send + Sync>(
+        &mut self,
+        from: RemoteRegion<'_, T>,
+        to: &Region<'r, T>,
+    ) -> Result<(), Error> {
+        self.queue(Get { from: KeptRemote::new(&from), to: *to, copy: None })
+    }
+
+    fn queue(&mut self, operation: impl Queued + 'r) -> Result<(), Error> {
+        let limit = self.ctx.sender().open_rounds.limit();
+        if self.queued.len() >= limit as usize {
+            let (value, limit) = (self.queued.len() as u64 + 1, u64::from(limit));
+            return Err(Error::Limit { what: "number of queued operations", value, limit });
+        }
+        self.queued.push(Box::new(operation));
+        Ok(())
+    }
+
+    /// Returns the number of queued operations.
+    pub fn queued(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Ends the superstep: carries out what all ranks have queued. All ranks call it.
+    ///
+    /// **Ordering**: gets read what was there before the puts; puts that overlap leave what some order of them
+    /// leaves.
+    /// **Completion**: all operations of this rank, and all that reach its slots; the queue is empty.
+    /// **Errors**: an operation on elements that do not exist, a rank that failed. Each of them fails the run.
+    /// **Cost**: two syncs with all slots as windows, and a copy of each operation.
+    pub async fn sync(&mut self) -> Result<(), Error> {
+        let mut queued = std::mem::take(&mut self.queued);
+        queued.iter_mut().try_for_each(|operation| operation.begin(&self.ctx))?;
+        self.round(Kind::Read).await?;
+        queued.iter_mut().try_for_each(|operation| operation.end(&self.ctx))?;
+        self.round(Kind::Write).await
+    }
+
+    /// Ends a round in which every slot is opened.
+    async fn round(&self, kind: Kind) -> Result<(), Error> {
+        let slots = self.ctx.sender().slots.windows();
+        let ended = {
+            let sync = self.ctx.sync(SyncMode::DEFAULT);
+            slots.iter().fold(sync, |sync, slot| sync.open_whole(kind, slot.whole())).spawn()?
+        };
+        ended.await
+    }
+}
+
+/// Operation that is queued.
+trait Queued: Send + Sync {
+    /// Begins the operation, before gets read.
+    fn begin(&mut self, ctx: &Context) -> Result<(), Error>;
+
+    /// Ends the operation, before puts are written.
+    fn end(&mut self, ctx: &Context) -> Result<(), Error>;
+}
+
+/// Queued put.
+struct Put<'r, T> {
+    from: Region<'r, T>,
+    to: KeptRemote<T>,
+    /// What it read.
+    copy: Option<Array<T>>,
+}
+
+impl<T: Pod + Send + Sync> Queued for Put<'_, T> {
+    fn begin(&mut self, ctx: &Context) -> Result<(), Error> {
+        let copy = array_like(ctx, &self.from)?;
+        let task = ctx.group().task("copy").input(&self.from).output(&copy.all());
+        task.spawn(|from, mut to| to.copy_from_slice(&from))?;
+        self.copy = Some(copy);
+        Ok(())
+    }
+
+    fn end(&mut self, ctx: &Context) -> Result<(), Error> {
+        match &self.copy {
+            Some(copy) => ctx.put(&copy.all(), self.to.region()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Queued get.
+struct Get<'r, T> {
+    from: KeptRemote<T>,
+    to: Region<'r, T>,
+    /// What it read.
+    copy: Option<Array<T>>,
+}
+
+impl<T: Pod + Send + Sync> Queued for Get<'_, T> {
+    fn begin(&mut self, ctx: &Context) -> Result<(), Error> {
+        let copy = array_like(ctx, &self.to)?;
+        ctx.get(self.from.region(), &copy.all())?;
+        self.copy = Some(copy);
+        Ok(())
+    }
+
+    fn end(&mut self, ctx: &Context) -> Result<(), Error> {
+        let Some(copy) = &self.copy else { return Ok(()) };
+        let task = ctx.group().task("copy").input(&copy.all()).output(&self.to);
+        Ok(task.spawn(|from, mut to| to.copy_from_slice(&from))?)
+    }
+}
+
+/// Makes an array as long as a region.
+fn array_like<T: Pod + Send + Sync>(
+    ctx: &Context,
+    region: &Region<'_, T>,
+) -> Result<Array<T>, Error> {
+    region.check()?;
+    let len = region.len();
+    Ok(Array::new(ctx.group(), vec![T::zeroed(); len], len.max(1))?)
+}
