@@ -11,7 +11,7 @@ use crate::data::ArrayMemory;
 use crate::graph::GraphRecorder;
 use crate::idle_policy::IdlePolicy;
 use crate::monitor::Monitor;
-use crate::scheduler::Policies;
+use crate::scheduler::{Policies, VirtualTime};
 
 /// The settings of a [`Runtime`](crate::Runtime).
 #[derive(Clone, Debug)]
@@ -53,6 +53,10 @@ pub struct Config {
     pub monitor: Option<Monitor>,
     /// Source of the memory of arrays; `None` for the allocator.
     pub memory: Option<Arc<dyn ArrayMemory>>,
+    /// Virtual machine on which tasks run in virtual time, in place of workers in real time. One
+    /// thread runs all bodies then, whatever the number of workers, no spawn runs other tasks, and
+    /// hangs are found at once.
+    pub virtual_time: Option<VirtualTime>,
     /// Policies of the scheduler, for measurements without some of them.
     #[doc(hidden)]
     pub policies: Policies,
@@ -74,6 +78,7 @@ impl Default for Config {
             graph: None,
             monitor: None,
             memory: None,
+            virtual_time: None,
             policies: Policies::ALL,
         }
     }

@@ -193,6 +193,11 @@ impl Group {
         &self.inner.shared.clock
     }
 
+    /// Returns `true` if the runtime runs in virtual time.
+    pub fn is_virtual(&self) -> bool {
+        self.inner.shared.virtual_time.is_some()
+    }
+
     /// Returns the name given at creation.
     pub fn name(&self) -> &str {
         self.inner.name()

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use talpf_primitives::thread;
 use talpf_traces::counted;
@@ -17,7 +18,7 @@ use crate::hang::HangWatch;
 use crate::idle_policy::IdlePolicy;
 use crate::metrics::Metrics;
 use crate::monitor::Observed;
-use crate::scheduler::{self, Shared};
+use crate::scheduler::{self, EventSource, Shared};
 use crate::task::Steps;
 
 /// A pool of workers and the groups of tasks they run. It is its own first group, number 0.
@@ -37,6 +38,10 @@ impl Runtime {
     ///
     /// **Errors**: no worker or too many; threads refused by the system.
     pub fn new(mut config: Config) -> Result<Self, Error> {
+        if config.virtual_time.is_some() {
+            (config.workers, config.idle) = (1, IdlePolicy::Park);
+            (config.throttle, config.hang_after) = (usize::MAX, Duration::ZERO);
+        }
         let workers = config.workers;
         if !Config::WORKERS.contains(&workers) {
             let limit =
@@ -100,6 +105,13 @@ impl Runtime {
     #[doc(hidden)]
     pub fn judge_hangs(&self, judge: impl Fn() -> bool + Send + Sync + 'static) {
         self.shared.hang.set_judge(Box::new(judge));
+    }
+
+    /// Adds a source of events of virtual time. In real time that does nothing.
+    pub fn add_event_source(&self, source: Arc<dyn EventSource>) {
+        if let Some(virtual_time) = &self.shared.virtual_time {
+            virtual_time.add_source(source);
+        }
     }
 
     /// Returns the number of workers.

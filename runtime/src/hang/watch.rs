@@ -66,6 +66,10 @@ impl Watchdog for HangWatch {
         certain::is_certain(shared, before)
     }
 
+    fn is_stuck(&self, shared: &Shared) -> bool {
+        is_stuck(shared, false)
+    }
+
     fn report_certain(&self, shared: &Shared) {
         notify(shared, Dump::take(shared).to_string());
     }

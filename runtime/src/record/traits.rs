@@ -38,6 +38,10 @@ const INLINE: u32 = 1 << 8;
 const FINAL: u32 = 1 << 9;
 const COMMUNICATES: u32 = 1 << 10;
 const UNTHROTTLED: u32 = 1 << 11;
+/// Lowest of the bits of the virtual time: an exponent of five bits above a mantissa.
+const TIME: u32 = 12;
+const MANTISSA_BITS: u32 = 15;
+const MANTISSA: u64 = (1 << MANTISSA_BITS) - 1;
 
 /// The role of a task, and flags of its declaration.
 #[derive(Clone, Copy)]
@@ -73,6 +77,12 @@ impl Marks {
     /// Returns `true` if the task exchanges data with the outside of its runtime, for drawings.
     pub(crate) fn communicates(self) -> bool {
         self.0 & COMMUNICATES != 0
+    }
+
+    /// Returns the virtual time that the body takes.
+    pub(crate) fn virtual_ns(self) -> u64 {
+        let time = u64::from(self.0 >> TIME);
+        (time & MANTISSA) << (time >> MANTISSA_BITS)
     }
 
     /// Returns `true` if the spawn of the task may run others, since its spawner goes on without
@@ -142,6 +152,17 @@ impl Traits {
         self.mark(UNTHROTTLED);
     }
 
+    /// Sets the virtual time that the body takes: exactly up to 32,767 ns, and to 15 significant
+    /// bits beyond; 19 hours at most.
+    pub(crate) fn set_virtual_ns(&mut self, time_ns: u64) {
+        let most = MANTISSA << 31;
+        let time_ns = time_ns.min(most);
+        let exponent = (u64::BITS - time_ns.leading_zeros()).saturating_sub(MANTISSA_BITS);
+        let time = u64::from(exponent) << MANTISSA_BITS | time_ns >> exponent;
+        let others = (1u64 << TIME) - 1 | !u64::from(u32::MAX);
+        self.bits = self.bits & others | time << TIME;
+    }
+
     #[inline]
     fn mark(&mut self, mark: u32) {
         self.bits |= u64::from(mark);
@@ -163,6 +184,28 @@ mod tests {
         assert_eq!(traits.marks().role(), Role::Replayed);
         assert!(traits.marks().is_inline() && !traits.marks().is_final());
         assert!(!traits.marks().is_throttled());
+    }
+
+    #[test]
+    fn virtual_times_keep_their_significant_bits() {
+        let mut traits = Traits::new(Label::new("one"), Role::Main);
+        traits.set_urgency(Urgency::default().with_priority(-1));
+        traits.set_inline();
+        let mut kept = |time_ns| {
+            traits.set_virtual_ns(time_ns);
+            assert!(traits.marks().role() == Role::Main && traits.marks().is_inline());
+            assert_eq!(traits.urgency(), Urgency::default().with_priority(-1));
+            traits.marks().virtual_ns()
+        };
+        for exact in [0, 1, 32_767, 32_768, 65_534, 1 << 40] {
+            assert_eq!(kept(exact), exact);
+        }
+        for time_ns in [65_535, 1_000_001, 123_456_789_012] {
+            let kept_ns = kept(time_ns);
+            assert!(kept_ns <= time_ns && time_ns - kept_ns <= time_ns >> 14, "{kept_ns}");
+        }
+        assert_eq!(kept(u64::MAX), 32_767 << 31);
+        assert_eq!(kept(5), 5);
     }
 
     #[test]

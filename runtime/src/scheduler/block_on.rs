@@ -22,6 +22,8 @@ pub(crate) struct Blocked {
     id: u32,
     /// `true` once the thread has been woken, until it polls again.
     woken: AtomicBool,
+    /// `true` while the thread polls, and does not wait yet.
+    polls: AtomicBool,
     /// Reason of the wait, if the runtime knows it.
     waits_for: Mutex<Option<&'static str>>,
 }
@@ -38,6 +40,11 @@ impl Blocked {
     /// know.
     pub(super) fn waits_for(&self) -> Option<&'static str> {
         if self.woken.load(Ordering::SeqCst) { None } else { *self.waits_for.lock() }
+    }
+
+    /// Returns `true` if the thread waits, and nothing has woken it.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.polls.load(Ordering::SeqCst) && !self.woken.load(Ordering::SeqCst)
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -61,7 +68,8 @@ pub(crate) fn block_on<F: Future>(
     let _tokio = enter_tokio(&shared.tokio);
     let mut future = pin!(future);
     let (thread, woken, waits_for) = (thread::current(), AtomicBool::new(true), Mutex::new(None));
-    let blocked = Arc::new(Blocked { thread, id: own_id(), woken, waits_for });
+    let polls = AtomicBool::new(true);
+    let blocked = Arc::new(Blocked { thread, id: own_id(), woken, polls, waits_for });
     let _listed = Listed::enter(shared, &blocked);
     let waker = Waker::from(Arc::clone(&blocked));
     let mut context = Context::from_waker(&waker);
@@ -69,6 +77,7 @@ pub(crate) fn block_on<F: Future>(
         take_note();
         shared.blocked_polls.fetch_add(1, Ordering::Relaxed);
         *blocked.waits_for.lock() = None;
+        blocked.polls.store(true, Ordering::SeqCst);
         blocked.woken.store(false, Ordering::SeqCst);
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             take_note();
@@ -78,6 +87,7 @@ pub(crate) fn block_on<F: Future>(
         if let Some(report) = shared.hang.report() {
             return Err(Error::Hang(report));
         }
+        blocked.polls.store(false, Ordering::SeqCst);
         match shared.hang.period(&shared.config) {
             // The workers may all be locked out.
             Some(period) => {

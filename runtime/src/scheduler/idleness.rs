@@ -152,6 +152,11 @@ impl IdleWaiters {
         self.first_ns.load(Ordering::Relaxed) <= now_ns
     }
 
+    /// Returns the time at which the first waiter will have waited too long.
+    pub(super) fn first_ns(&self) -> Option<u64> {
+        Some(self.first_ns.load(Ordering::Relaxed)).filter(|first_ns| *first_ns != NEVER)
+    }
+
     /// Polls the condition of the first waiter, and wakes it if there is a result. Returns `true`
     /// if any task waits.
     pub(super) fn attend(&self, meter: &Meter, current: &CurrentWatch) -> bool {

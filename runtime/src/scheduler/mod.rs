@@ -2,8 +2,9 @@
 //!
 //! This room knows records and the counts of groups. It calls what runs tasks through a [`Runner`],
 //! for which its workers are made, and what finds hangs through a [`Watchdog`]; it knows neither of
-//! them, no access and no replay. Another executor would stand beside it: tasks reach it by
-//! [`schedule`], [`schedule_released`] and [`schedule_at`], and leave it by [`count_completion`].
+//! them, no access and no replay. Tasks reach it by [`schedule`], [`schedule_released`] and
+//! [`schedule_at`], and leave it by [`count_completion`]. A second executor stands behind the same
+//! queues: discrete events in virtual time (`virtual_time`), on a single worker.
 //!
 //! Every worker has a *next slot* (the task that its last release or wake-up made ready, run at
 //! once, as an immediate successor), two deques, an affinity queue, and a part in the idle protocol
@@ -29,6 +30,7 @@ mod stealing;
 mod time;
 mod trace_state;
 mod tracer;
+mod virtual_time;
 mod watchdog;
 mod worker;
 mod worker_slot;
@@ -48,4 +50,5 @@ pub(crate) use self::policy::{Affinity, begins_block, preferred_workers};
 pub(crate) use self::runner::Runner;
 pub(crate) use self::shared::{Shared, prepare};
 pub(crate) use self::time::{A_TIME, wait_for};
+pub use self::virtual_time::{Cost, EventSource, VirtualTime};
 pub(crate) use self::watchdog::{Stillness, Watchdog};

@@ -19,6 +19,7 @@ use super::policy::steal_delay::StealDelay;
 use super::policy::wake_preferred::best_to_wake;
 use super::priority::PriorityQueue;
 use super::time::Timers;
+use super::virtual_time::VirtualState;
 use super::worker::Worker;
 use super::worker_slot::WorkerSlot;
 use super::{Runner, Watchdog};
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     oversubscribed: bool,
     pub(crate) clock: Clock,
+    /// State of the executor in virtual time, in place of workers in real time.
+    pub(crate) virtual_time: Option<Box<VirtualState>>,
     /// Number of the runtime, which no other of the process has.
     pub(crate) number: u64,
     pub(crate) hang: Hang,
@@ -119,10 +122,16 @@ impl Shared {
         let oversubscribed = config.workers > cores();
         let steals_at_once = oversubscribed || !config.policies.has(Policy::StealDelay);
         let steal_delay = StealDelay::new(config.idle, steals_at_once);
+        let virtual_time = config.virtual_time.clone().map(VirtualState::new);
+        let (clock, virtual_time) = match virtual_time {
+            Some((clock, state)) => (clock, Some(Box::new(state))),
+            None => (Clock::start(), None),
+        };
         Shared {
             oversubscribed,
             config,
-            clock: Clock::start(),
+            clock,
+            virtual_time,
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             hang: Hang::default(),
             watchdog,
@@ -360,6 +369,12 @@ impl Shared {
     /// runtime.
     pub(crate) fn blocked_on(&self) -> Vec<Option<&'static str>> {
         self.blocked.lock().iter().map(|blocked| blocked.waits_for()).collect()
+    }
+
+    /// Returns `true` if threads outside wait for the runtime, and none of them goes on.
+    pub(super) fn is_awaited(&self) -> bool {
+        let blocked = self.blocked.lock();
+        !blocked.is_empty() && blocked.iter().all(|blocked| blocked.is_waiting())
     }
 
     /// Ends the workers.

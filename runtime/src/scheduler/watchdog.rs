@@ -11,6 +11,9 @@ pub(crate) trait Watchdog: Sync {
     /// `true` if the runtime certainly hangs.
     fn is_certain(&self, shared: &Shared, before: &mut Option<Stillness>) -> bool;
 
+    /// Returns `true` if something waits and nothing of the runtime can go on by itself.
+    fn is_stuck(&self, shared: &Shared) -> bool;
+
     /// Reports a hang that is certain.
     fn report_certain(&self, shared: &Shared);
 }

@@ -31,7 +31,7 @@ pub(crate) struct Worker {
     /// The part that other threads see.
     slot: Arc<CachePadded<WorkerSlot>>,
     pub(super) deques: Deques,
-    parker: Parker,
+    pub(super) parker: Parker,
     pub(super) is_traced: bool,
     pub(super) has_next_slot: bool,
     pub(super) is_depth_first: bool,
@@ -104,7 +104,11 @@ impl Worker {
         let tokio = enter_tokio(&self.shared.tokio);
         current::enter(self, || {
             // Whatever panics, the tasks of other groups still need this worker.
-            while let Err(reason) = catch_panic(|| self.run_tasks::<R>()) {
+            let run = || match self.shared.virtual_time.is_some() {
+                true => self.run_in_virtual_time::<R>(),
+                false => self.run_tasks::<R>(),
+            };
+            while let Err(reason) = catch_panic(run) {
                 self.recover(&reason);
             }
             self.settle();
@@ -283,7 +287,7 @@ impl Worker {
     }
 
     /// Wakes the tasks that wait for a time that has come. Returns `true` if there were any.
-    fn wake_due(&self) -> bool {
+    pub(super) fn wake_due(&self) -> bool {
         let timer = self.shared.timers.next_ns();
         let mut slots = self.shared.slots.iter();
         if timer.is_none() && slots.all(|slot| slot.idle_waiters.is_empty()) {
@@ -303,13 +307,13 @@ impl Worker {
         })
     }
 
-    fn wake(&self, waker: Waker) {
+    pub(super) fn wake(&self, waker: Waker) {
         self.shared.call_back("a waker", || waker.wake());
     }
 
     /// Polls for a task that waits for this worker to be idle, and takes over one that waits for a
     /// worker which is in a task. Returns `true` if there is any.
-    fn attend(&self) -> bool {
+    pub(super) fn attend(&self) -> bool {
         let attend = || self.slot().idle_waiters.attend(self.meter(), &self.current_watch);
         let own = self.shared.call_back(IDLE_POLL, attend).unwrap_or_else(|| {
             self.shared.call_back(IDLE_POLL, || drop(self.current_watch.take()));

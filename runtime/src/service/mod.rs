@@ -31,11 +31,12 @@ use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use talpf_primitives::yield_now;
 
 use self::backoff::Step;
-use self::timing::LONGEST_WAIT;
+use self::timing::{LONGEST_WAIT, PERIOD_UNANNOUNCED};
 use crate::group::Group;
 use crate::record::{note_outside, note_wait};
 
@@ -80,7 +81,12 @@ struct Served<S> {
 }
 
 /// Runs a service until it ends. To be spawned by [`Group::spawn_service`].
+///
+/// In virtual time see [`serve_in_virtual_time`].
 pub async fn serve<S: Service>(group: Group, service: S, pace: Pace) {
+    if group.is_virtual() {
+        return serve_in_virtual_time(&group, &service, pace).await;
+    }
     let served = Arc::new(Served { service, group, backoff: Backoff::new(pace) });
     let Served { service, group, backoff } = &*served;
     loop {
@@ -97,6 +103,33 @@ pub async fn serve<S: Service>(group: Group, service: S, pace: Pace) {
                 sleep(service).await;
             }
             Step::End => return,
+        }
+    }
+}
+
+/// Runs a service in virtual time, with a period and without an event a period while nothing
+/// happens: the task sleeps on its event, and polls at the first multiple of the period after that;
+/// at once with an adaptive pace. What is not announced it polls for, every period or every
+/// [`PERIOD_UNANNOUNCED`].
+async fn serve_in_virtual_time<S: Service>(group: &Group, service: &S, pace: Pace) {
+    let period = match pace {
+        Pace::Adaptive => Duration::ZERO,
+        Pace::Naps { most, .. } => most,
+    };
+    while let Some(polled) = service.poll() {
+        if polled.found {
+            continue;
+        }
+        if !polled.announced {
+            service.flush();
+            noted::<S, _>(group.wait_for(period.max(PERIOD_UNANNOUNCED))).await;
+            continue;
+        }
+        sleep(service).await;
+        if !period.is_zero() {
+            let since = group.clock().now().as_nanos() % period.as_nanos();
+            let rest = (period.as_nanos() - since) % period.as_nanos();
+            noted::<S, _>(group.wait_for(Duration::from_nanos(rest as u64))).await;
         }
     }
 }

@@ -82,6 +82,20 @@ impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {
         self
     }
 
+    /// Declares what the body does, as a kind of work and its amount, for runs in virtual time
+    /// ([`Config::virtual_time`](crate::Config::virtual_time)): the body takes the time that the
+    /// costs of the virtual machine give for it, and without this call none. In real time it does
+    /// nothing.
+    ///
+    /// **Cost**: a branch in real time.
+    #[inline]
+    pub fn work(mut self, kind: &str, amount: u64) -> Self {
+        if let Some(virtual_time) = &self.group.shared.virtual_time {
+            self.traits.set_virtual_ns(virtual_time.cost_ns(kind, amount));
+        }
+        self
+    }
+
     /// Runs the body where the task becomes ready: at once inside the spawn if nothing holds it
     /// back, otherwise as the next one on the worker that makes it ready (of several, the last
     /// comes next). For bodies that take less time than a queue. A body that runs inside a spawn

@@ -65,4 +65,5 @@ mod trace_slices;
 mod unordered_sums;
 mod unwinding;
 mod urgency;
+mod virtual_time;
 mod weak_accesses;

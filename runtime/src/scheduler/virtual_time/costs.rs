@@ -1,0 +1,41 @@
+//! The virtual machine: its cores, and what work costs on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Price of a kind of work: a fixed time for each task, and one for each unit of its amount.
+///
+/// **Units**: picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Time of a task without any work.
+    pub fixed_ps: u64,
+    /// Time of a unit of work.
+    pub unit_ps: u64,
+}
+
+impl Cost {
+    /// Returns the time of `amount` units in nanoseconds, rounded up.
+    ///
+    /// ```
+    /// use talpf_runtime::Cost;
+    ///
+    /// let cost = Cost { fixed_ps: 500, unit_ps: 250 };
+    /// assert_eq!(cost.ns(0), 1);
+    /// assert_eq!(cost.ns(1_000), 251);
+    /// assert_eq!(cost.ns(u64::MAX), u64::MAX / 4 + 2);
+    /// ```
+    pub fn ns(self, amount: u64) -> u64 {
+        let ps = u128::from(self.fixed_ps) + u128::from(self.unit_ps) * u128::from(amount);
+        u64::try_from(ps.div_ceil(1_000)).unwrap_or(u64::MAX)
+    }
+}
+
+/// The virtual machine of a run in virtual time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VirtualTime {
+    /// Cores of each group, at least 1.
+    pub cores: u32,
+    /// Costs by kind of work. Work of another kind takes no time.
+    pub costs: Arc<BTreeMap<String, Cost>>,
+}
