@@ -119,6 +119,12 @@ impl Context {
 }
 
 impl ContextCore {
+    /// Returns the number of the process that the context stands for, from 0 in the order in which
+    /// they were opened.
+    pub(crate) fn process(&self) -> u32 {
+        self.identifier - 1
+    }
+
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Ordering::SeqCst)
     }

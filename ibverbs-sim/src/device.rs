@@ -10,10 +10,12 @@ use std::{
 use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use crate::{
-    Context, DeviceAttributes, Error, FaultPlan, MAX_PACKET, QueuePairNumber, Rail, Result,
+    Context, DeviceAttributes, Error, FaultPlan, LinkModel, MAX_PACKET, QueuePairNumber, Rail,
+    Result,
     attributes::within,
+    deferred::Deferred,
     key_table::KeyTable,
-    link::Link,
+    link::{Link, PricedLink},
     port::{MAX_HEAD, Port},
     queue_pair::{QueuePairCore, SendSlots},
 };
@@ -30,6 +32,10 @@ pub struct DeviceConfig {
     pub attributes: DeviceAttributes,
     /// Faults of the device's link; `None` for a link without faults.
     pub fault: Option<FaultPlan>,
+    /// Time that messages take between the contexts of the device, each of which stands for a
+    /// process; `None` for none. The user of the device moves the time, by
+    /// [`Device::advance_link`].
+    pub link: Option<LinkModel>,
 }
 
 /// A simulated adapter. Clones are the same device, and all its contexts reach each other.
@@ -54,7 +60,7 @@ pub(crate) struct DeviceCore {
 impl Device {
     /// Creates a device without a rail.
     ///
-    /// **Errors**: an attribute is above the limit of any device.
+    /// **Errors**: an attribute is above the limit of any device; both faults and a link model.
     pub fn new(config: DeviceConfig) -> Result<Self> {
         Self::create(config, None)
     }
@@ -75,9 +81,12 @@ impl Device {
 
     fn create(config: DeviceConfig, port: Option<Port>) -> Result<Self> {
         config.attributes.validate()?;
+        if config.fault.is_some() && config.link.is_some() {
+            return Err(Error::FaultsAndPrice);
+        }
         let core = DeviceCore {
             name: config.name,
-            link: Link::new(config.fault),
+            link: Link::new(config.fault, config.link),
             port,
             keys: KeyTable::new(config.attributes.max_mr),
             send_slots: SendSlots::new(config.attributes.max_qp),
@@ -97,6 +106,29 @@ impl Device {
     /// Opens a new context, as a process would.
     pub fn open(&self) -> Context {
         Context::new(Arc::clone(&self.core), self.core.contexts.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+/// Time of a link with a model. Without one these functions do nothing.
+impl Device {
+    /// Moves the time of the link forward, and carries out the requests whose messages arrive until
+    /// then. Requests that are posted later are posted at that time.
+    ///
+    /// **Units**: nanoseconds.
+    pub fn advance_link(&self, now_ns: u64) {
+        let Some(priced) = self.core.link.priced() else { return };
+        let mut deferred = Deferred::default();
+        for queue_pair in priced.advance(now_ns) {
+            queue_pair.resume(&mut deferred);
+        }
+        deferred.run();
+    }
+
+    /// Returns the time at which something happens next on the link, if nothing is posted before.
+    ///
+    /// **Units**: nanoseconds.
+    pub fn next_on_link_ns(&self) -> Option<u64> {
+        self.core.link.priced().and_then(PricedLink::next_ns)
     }
 }
 

@@ -78,6 +78,9 @@ pub enum Error {
         /// The name of the call.
         call: &'static str,
     },
+    /// A device cannot have both a plan of faults and a link model.
+    #[error("a device has either faults or a link model, not both")]
+    FaultsAndPrice,
     /// The objects belong to different devices, contexts or protection domains.
     #[error("{what} belongs to another {owner}")]
     ForeignObject {

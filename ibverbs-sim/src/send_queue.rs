@@ -37,6 +37,10 @@ pub(crate) trait Stored {
 /// Carries out requests `R` for the holder of a `T`.
 pub(crate) trait Execute<T, R: Stored> {
     fn execute(&mut self, value: &mut T, held: GateHeld<'_>, request: &R::Request<'_>) -> Progress;
+
+    /// Notes requests that were put into the retry queue as they were posted, behind one that has
+    /// stalled or another thread carries out.
+    fn queued(&mut self, _requests: &[R::Request<'_>]) {}
 }
 
 /// The send queue of a queue pair. `T` is the state that belongs to the holder of the gate.
@@ -99,13 +103,14 @@ impl<T, R: Stored> SendQueue<T, R> {
         &self,
         requests: &[R::Request<'_>],
         post_limit: PostLimit,
-        execute: impl Execute<T, R>,
+        mut execute: impl Execute<T, R>,
     ) -> usize {
         let stored: Vec<_> = requests.iter().map(R::store).collect();
         let mut retry_queue = self.retry_queue.lock();
         let granted = self.gate.enqueue(requests.len() as u32, post_limit) as usize;
         retry_queue.extend(stored.into_iter().take(granted));
         drop(retry_queue);
+        execute.queued(&requests[..granted]);
         self.drain(execute);
         granted
     }
@@ -116,7 +121,7 @@ impl<T, R: Stored> SendQueue<T, R> {
         &self,
         guard: GateGuard<'_, T>,
         rest: &[R::Request<'_>],
-        execute: impl Execute<T, R>,
+        mut execute: impl Execute<T, R>,
     ) {
         let mut retry_queue = self.retry_queue.lock();
         for request in rest.iter().rev() {
@@ -124,6 +129,7 @@ impl<T, R: Stored> SendQueue<T, R> {
         }
         guard.set_queued();
         drop(retry_queue);
+        execute.queued(&rest[1..]);
         if let Err(resumed) = guard.stall() {
             drop(resumed);
             self.drain(execute);

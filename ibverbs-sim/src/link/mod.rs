@@ -3,15 +3,17 @@
 //! The requester's thread calls the responder, which copies from the memory of one queue pair to
 //! that of the other. From another process the same [`Message`] comes by a rail and is carried
 //! out by the same responder, and the same [`AttemptResult`] becomes the response (see `port`).
-//! Faults are simulated here alone: the responder recognises retries and duplicates by their
+//! Faults, and the time that messages take, are simulated here alone: the responder recognises retries and duplicates by their
 //! sequence numbers, as on a wire.
 
 mod fault;
+mod priced;
 
 pub use fault::FaultPlan;
+pub(crate) use priced::PricedLink;
 
 use crate::{
-    CompletionStatus, Operation, QueuePairNumber,
+    CompletionStatus, LinkModel, Operation, QueuePairNumber,
     deferred::Deferred,
     gate::GateHeld,
     queue_pair::{LocalBuffer, QueuePairCore},
@@ -59,12 +61,28 @@ pub(crate) struct Attempt<'a> {
 
 /// The link of a device.
 pub(crate) struct Link {
-    fault: Option<FaultPlan>,
+    /// Behaviour beyond that of a link without faults or price.
+    simulated: Option<Simulated>,
+}
+
+/// Behaviour of a link that is simulated.
+enum Simulated {
+    Faults(FaultPlan),
+    Price(Box<PricedLink>),
 }
 
 impl Link {
-    pub(crate) fn new(fault: Option<FaultPlan>) -> Self {
-        Self { fault }
+    pub(crate) fn new(fault: Option<FaultPlan>, model: Option<LinkModel>) -> Self {
+        let price = model.map(|model| Simulated::Price(Box::new(PricedLink::new(model))));
+        Self { simulated: price.or(fault.map(Simulated::Faults)) }
+    }
+
+    /// Returns the link's messages under way, if they take time.
+    pub(crate) fn priced(&self) -> Option<&PricedLink> {
+        match &self.simulated {
+            Some(Simulated::Price(priced)) => Some(priced),
+            _ => None,
+        }
     }
 
     /// Transmits `message` to `peer`, and returns the response.
@@ -77,9 +95,26 @@ impl Link {
         held: GateHeld<'_>,
         deferred: &mut Deferred,
     ) -> AttemptResult {
-        match &self.fault {
+        match &self.simulated {
             None => peer.respond(message, held, deferred),
-            Some(plan) => plan.transmit(peer, message, attempt, held, deferred),
+            Some(simulated) => simulated.transmit(peer, message, attempt, held, deferred),
+        }
+    }
+}
+
+impl Simulated {
+    #[cold]
+    fn transmit(
+        &self,
+        peer: &QueuePairCore,
+        message: &Message<'_>,
+        attempt: Attempt<'_>,
+        held: GateHeld<'_>,
+        deferred: &mut Deferred,
+    ) -> AttemptResult {
+        match self {
+            Self::Faults(plan) => plan.transmit(peer, message, attempt, held, deferred),
+            Self::Price(priced) => priced.transmit(peer, message, held, deferred),
         }
     }
 }

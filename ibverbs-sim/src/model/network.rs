@@ -188,6 +188,16 @@ impl Network {
         }
     }
 
+    /// Makes room for as many processes, if there are fewer.
+    pub fn admit(&mut self, processes: u32) {
+        let nodes = processes.div_ceil(self.model.node) as usize;
+        let processes = processes as usize;
+        if processes > self.processes.len() {
+            self.processes.resize_with(processes, Process::default);
+            self.nodes.resize_with(nodes, NodeQueues::default);
+        }
+    }
+
     /// Returns the model.
     pub fn model(&self) -> &LinkModel {
         &self.model

@@ -85,6 +85,13 @@ impl Execute<Requester, StoredRequest> for Executor<'_> {
     ) -> Progress {
         self.queue_pair.execute(requester, held, request, self.deferred)
     }
+
+    #[cold]
+    fn queued(&mut self, requests: &[SendWorkRequest<'_>]) {
+        if let Some(priced) = self.queue_pair.context.device.link.priced() {
+            priced.queued(self.queue_pair.number, requests);
+        }
+    }
 }
 
 impl QueuePairCore {

@@ -15,6 +15,7 @@ mod message_length;
 mod no_response;
 mod opcodes;
 mod ordering;
+mod priced_link;
 mod protection;
 mod receiver_not_ready;
 mod scatter_gather;

@@ -158,9 +158,9 @@ impl Traits {
         let most = MANTISSA << 31;
         let time_ns = time_ns.min(most);
         let exponent = (u64::BITS - time_ns.leading_zeros()).saturating_sub(MANTISSA_BITS);
-        let time = u64::from(exponent) << MANTISSA_BITS | time_ns >> exponent;
-        let others = (1u64 << TIME) - 1 | !u64::from(u32::MAX);
-        self.bits = self.bits & others | time << TIME;
+        let time = (u64::from(exponent) << MANTISSA_BITS) | (time_ns >> exponent);
+        let mask = u64::from(u32::MAX << TIME);
+        self.bits = (self.bits & !mask) | (time << TIME);
     }
 
     #[inline]
