@@ -10,13 +10,14 @@
 //! - `launch`, `hook` and `abi` start processes, and give C programs the handle of a `context`.
 //! - A `misuse` of the interface ends the program with a line that names it, unless `LPF_CHECK` is `off`.
 //!
-//! Only `abi` knows the types of C, and only `sync`, `immediate`, `collective` and `reduction` touch memory of the program. No
-//! call allocates on the way of a put, a get or a sync.
+//! Only `abi` knows the types of C, and only `sync`, `immediate`, `collective`, `reduction` and `bsplib`
+//! touch memory of the program. No call allocates on the way of a put, a get or a sync.
 
 pub mod abi;
 
 mod arrivals;
 mod barrier;
+mod bsplib;
 mod check;
 mod collective;
 mod conflict;
@@ -43,3 +44,4 @@ mod stack;
 mod streams;
 mod sync;
 mod team;
+mod view;

@@ -85,6 +85,18 @@ pub(crate) unsafe fn write(bytes: &[u8], destination: Address) {
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), destination.pointer(), bytes.len()) };
 }
 
+/// Returns a copy of `size` bytes.
+///
+/// # Safety
+///
+/// As for [`copy`].
+pub(crate) unsafe fn read(source: Address, size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    // SAFETY: As the caller guarantees; `bytes` has room.
+    unsafe { std::ptr::copy_nonoverlapping(source.pointer(), bytes.as_mut_ptr(), size) };
+    bytes
+}
+
 /// Returns `true` if an atomic operation on the 8 bytes is possible.
 pub(crate) fn is_aligned(address: Address) -> bool {
     address.0.is_multiple_of(align_of::<AtomicU64>())

@@ -5,6 +5,9 @@
 //! others read the queue during a sync, each its own chain.
 
 use crate::ends::Far;
+use std::any::Any;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::memory::{Address, TINY};
 use crate::reduction::Snapshot;
@@ -146,12 +149,14 @@ pub(crate) struct MessageQueue {
     pub(crate) unresolved: Vec<Unresolved>,
     /// Contributions of the process to reductions.
     pub(crate) snapshots: Vec<Snapshot>,
+    /// Record of a layer above, for those of other processes.
+    pub(crate) published: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl MessageQueue {
     pub(crate) fn new(processes: usize) -> Self {
         let (puts, gets) = (Chained::new(processes), Chained::new(processes));
-        MessageQueue { puts, gets, unresolved: Vec::new(), snapshots: Vec::new() }
+        MessageQueue { puts, gets, unresolved: Vec::new(), snapshots: Vec::new(), published: None }
     }
 
     /// Makes a queue with room for `limit` messages, of either kind.
@@ -182,5 +187,6 @@ impl MessageQueue {
         self.gets.clear();
         self.unresolved.clear();
         self.snapshots.clear();
+        self.published = None;
     }
 }

@@ -3,6 +3,7 @@
 //! A process belongs to one thread. Operations are only queued; [`Process::sync`] carries them out.
 #![allow(unsafe_code, reason = "the queue of a process is read by others between barriers")]
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::selection::Selection;
 use crate::slot_id::SlotId;
 use crate::slot_table::{SlotState, SlotTable};
 use crate::team::{Member, Team, parity};
+use crate::view::View;
 
 /// Ability of a process to go on with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,6 +299,18 @@ impl Process {
         let near = self.resolve(near, size, side)?;
         self.queue().unresolved.push(Unresolved { is_put, near, far, size });
         Ok(())
+    }
+
+    /// Publishes a record, for the processes that sync with this one.
+    pub(crate) fn publish(&mut self, record: Arc<dyn Any + Send + Sync>) {
+        self.queue().published = Some(record);
+    }
+
+    /// Returns the record that a process has published in the superstep that has just ended, if it is of this
+    /// type.
+    pub(crate) fn published<T: Send + Sync + 'static>(&self, pid: usize) -> Option<Arc<T>> {
+        let queue = View::new(&self.team, self.superstep - 1).queue(pid);
+        Arc::downcast(queue.published.clone()?).ok()
     }
 
     /// Notes a failure of this process, and returns the error. The others learn of it at the next barrier.

@@ -13,12 +13,12 @@
 #![allow(unsafe_code, reason = "copies memory that C programs have registered")]
 
 use crate::barrier::{Purpose, note};
-use crate::check::View;
 use crate::conflict::Bounds;
 use crate::error::{Error, Result};
 use crate::memory::{self, TINY};
 use crate::misuse::{Misuse, Side};
 use crate::process::{Health, Process};
+use crate::view::View;
 
 impl Process {
     /// Ends the superstep: carries out all that the processes have queued.

@@ -66,6 +66,8 @@ fn run(program: &Path, processes: u32, arguments: &[&str]) -> Output {
     // These cases test the errors that programs get without checks.
     let is_unchecked = arguments.iter().any(|name| name.starts_with("unchecked"));
     command.env("LPF_CHECK", if is_unchecked { "off" } else { "on" });
+    // Cargo's path may lead to a library of an earlier build.
+    command.env_remove("LD_LIBRARY_PATH");
     command.output().expect("lpfrun runs")
 }
 

@@ -8,14 +8,15 @@
 use bytemuck::Pod;
 use talpf_runtime::{Array, Region};
 
-use crate::context::Context;
 use crate::error::Error;
+use crate::lane::Lane;
 use crate::slot::{KeptRemote, RemoteRegion};
 use crate::sync::SyncMode;
 use crate::window::Kind;
 
 /// Supersteps of the context of a rank, as in LPF: [`put`](Bsp::put) and [`get`](Bsp::get) queue, and
-/// [`sync`](Bsp::sync) carries out. Made by [`Context::bsp`]. Arrays live for `'r`.
+/// [`sync`](Bsp::sync) carries out. Made by
+/// [`Context::bsp`](crate::Context::bsp). Arrays live for `'r`.
 ///
 /// Operations of the context itself belong to the rounds of lane 0 that a superstep takes.
 ///
@@ -40,21 +41,21 @@ use crate::window::Kind;
 /// ```
 #[must_use = "operations are carried out by a sync"]
 pub struct Bsp<'r> {
-    ctx: Context,
+    lane: Lane,
     queued: Vec<Box<dyn Queued + 'r>>,
 }
 
 impl<'r> Bsp<'r> {
-    pub(crate) fn new(ctx: Context) -> Self {
-        Bsp { ctx, queued: Vec::new() }
+    pub(crate) fn new(lane: Lane) -> Self {
+        Bsp { lane, queued: Vec::new() }
     }
 
     /// Queues a put of `from` to a region of a slot of
-    /// [`register_global`](Context::register_global).
+    /// [`register_global`](crate::Context::register_global).
     ///
     /// **Completion**: the next sync, which reads `from`.
     /// **Errors**: a full queue, which has room for as many operations as
-    /// [`Context::resize_message_queue`] says; then nothing has changed, and the program may resize it.
+    /// [`Context::resize_message_queue`](crate::Context::resize_message_queue) says; then nothing has changed, and the program may resize it.
     pub fn put<T: Pod + Send + Sync>(
         &mut self,
         from: &Region<'r, T>,
@@ -63,7 +64,7 @@ impl<'r> Bsp<'r> {
         self.queue(Put { from: *from, to: KeptRemote::new(&to), copy: None })
     }
 
-    /// Queues a get of a region of a slot of [`register_global`](Context::register_global) into `to`.
+    /// Queues a get of a region of a slot of [`register_global`](crate::Context::register_global) into `to`.
     ///
     /// **Completion**, **Errors**: as [`Bsp::put`].
     pub fn get<T: Pod + Send + Sync>(
@@ -75,7 +76,7 @@ impl<'r> Bsp<'r> {
     }
 
     fn queue(&mut self, operation: impl Queued + 'r) -> Result<(), Error> {
-        let limit = self.ctx.sender().open_rounds.limit();
+        let limit = self.lane.at.sender().open_rounds.limit();
         if self.queued.len() >= limit as usize {
             let (value, limit) = (self.queued.len() as u64 + 1, u64::from(limit));
             return Err(Error::Limit { what: "number of queued operations", value, limit });
@@ -98,17 +99,17 @@ impl<'r> Bsp<'r> {
     /// **Cost**: two syncs with all slots as windows, and a copy of each operation.
     pub async fn sync(&mut self) -> Result<(), Error> {
         let mut queued = std::mem::take(&mut self.queued);
-        queued.iter_mut().try_for_each(|operation| operation.begin(&self.ctx))?;
+        queued.iter_mut().try_for_each(|operation| operation.begin(&self.lane))?;
         self.round(Kind::Read).await?;
-        queued.iter_mut().try_for_each(|operation| operation.end(&self.ctx))?;
+        queued.iter_mut().try_for_each(|operation| operation.end(&self.lane))?;
         self.round(Kind::Write).await
     }
 
     /// Ends a round in which every slot is opened.
     async fn round(&self, kind: Kind) -> Result<(), Error> {
-        let slots = self.ctx.sender().slots.windows();
+        let slots = self.lane.at.sender().slots.windows();
         let ended = {
-            let sync = self.ctx.sync(SyncMode::DEFAULT);
+            let sync = self.lane.sync(SyncMode::DEFAULT);
             slots.iter().fold(sync, |sync, slot| sync.open_whole(kind, slot.whole())).spawn()?
         };
         ended.await
@@ -118,32 +119,32 @@ impl<'r> Bsp<'r> {
 /// Operation that is queued.
 trait Queued: Send + Sync {
     /// Begins the operation, before gets read.
-    fn begin(&mut self, ctx: &Context) -> Result<(), Error>;
+    fn begin(&mut self, lane: &Lane) -> Result<(), Error>;
 
     /// Ends the operation, before puts are written.
-    fn end(&mut self, ctx: &Context) -> Result<(), Error>;
+    fn end(&mut self, lane: &Lane) -> Result<(), Error>;
 }
 
 /// Queued put.
 struct Put<'r, T> {
     from: Region<'r, T>,
     to: KeptRemote<T>,
-    /// What it read.
+    /// Copy of what the operation has read.
     copy: Option<Array<T>>,
 }
 
 impl<T: Pod + Send + Sync> Queued for Put<'_, T> {
-    fn begin(&mut self, ctx: &Context) -> Result<(), Error> {
-        let copy = array_like(ctx, &self.from)?;
-        let task = ctx.group().task("copy").input(&self.from).output(&copy.all());
+    fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
+        let copy = array_like(lane, &self.from)?;
+        let task = lane.group().task("copy").input(&self.from).output(&copy.all());
         task.spawn(|from, mut to| to.copy_from_slice(&from))?;
         self.copy = Some(copy);
         Ok(())
     }
 
-    fn end(&mut self, ctx: &Context) -> Result<(), Error> {
+    fn end(&mut self, lane: &Lane) -> Result<(), Error> {
         match &self.copy {
-            Some(copy) => ctx.put(&copy.all(), self.to.region()),
+            Some(copy) => lane.put(&copy.all(), self.to.region()),
             None => Ok(()),
         }
     }
@@ -153,31 +154,31 @@ impl<T: Pod + Send + Sync> Queued for Put<'_, T> {
 struct Get<'r, T> {
     from: KeptRemote<T>,
     to: Region<'r, T>,
-    /// What it read.
+    /// Copy of what the operation has read.
     copy: Option<Array<T>>,
 }
 
 impl<T: Pod + Send + Sync> Queued for Get<'_, T> {
-    fn begin(&mut self, ctx: &Context) -> Result<(), Error> {
-        let copy = array_like(ctx, &self.to)?;
-        ctx.get(self.from.region(), &copy.all())?;
+    fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
+        let copy = array_like(lane, &self.to)?;
+        lane.get(self.from.region(), &copy.all())?;
         self.copy = Some(copy);
         Ok(())
     }
 
-    fn end(&mut self, ctx: &Context) -> Result<(), Error> {
+    fn end(&mut self, lane: &Lane) -> Result<(), Error> {
         let Some(copy) = &self.copy else { return Ok(()) };
-        let task = ctx.group().task("copy").input(&copy.all()).output(&self.to);
+        let task = lane.group().task("copy").input(&copy.all()).output(&self.to);
         Ok(task.spawn(|from, mut to| to.copy_from_slice(&from))?)
     }
 }
 
 /// Makes an array as long as a region.
 fn array_like<T: Pod + Send + Sync>(
-    ctx: &Context,
+    lane: &Lane,
     region: &Region<'_, T>,
 ) -> Result<Array<T>, Error> {
     region.check()?;
     let len = region.len();
-    Ok(Array::new(ctx.group(), vec![T::zeroed(); len], len.max(1))?)
+    Ok(Array::new(lane.group(), vec![T::zeroed(); len], len.max(1))?)
 }

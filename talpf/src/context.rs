@@ -217,7 +217,7 @@ impl Context {
 
     /// Begins supersteps in which puts and gets are only queued, and whose syncs open every slot.
     pub fn bsp<'r>(&self) -> Bsp<'r> {
-        Bsp::new(self.clone())
+        Bsp::new(self.lane.handle())
     }
 
     /// Runs the tasks, operations and syncs that `declare` declares in every step from 0 to

@@ -3,6 +3,7 @@
 //! The headers document them. Each function checks its arguments, enters the process of its context, and returns
 //! a code; none unwinds into the program.
 
+mod bsplib;
 mod collectives;
 mod constants;
 mod core;
@@ -10,6 +11,7 @@ mod talpf;
 mod threads;
 mod types;
 
+pub use self::bsplib::*;
 pub use self::collectives::*;
 pub use self::constants::*;
 pub use self::core::*;

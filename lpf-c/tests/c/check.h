@@ -37,6 +37,7 @@ struct test {
 };
 
 extern const struct test core_cases[], collective_cases[], start_cases[], immediate_cases[], misuse_cases[];
+extern const struct test bsplib_cases[];
 
 /* Makes room for slots and messages. */
 static inline void make_room(lpf_t ctx, size_t slots, size_t messages)

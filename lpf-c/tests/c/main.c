@@ -3,7 +3,7 @@
 
 int main(int argc, char **argv)
 {
-    const struct test *const tables[] = {core_cases, collective_cases, start_cases, immediate_cases, misuse_cases};
+    const struct test *const tables[] = {core_cases, collective_cases, start_cases, immediate_cases, bsplib_cases, misuse_cases};
     for (size_t table = 0; table < sizeof tables / sizeof tables[0]; ++table) {
         for (const struct test *test = tables[table]; test->name; ++test) {
             if (argc < 2) {
