@@ -172,6 +172,20 @@ impl Event {
         Self::Value { rank: group, kind, value }
     }
 
+    /// Returns the event without what was before `from_ns`.
+    pub(crate) fn from(mut self, from_ns: u64) -> Self {
+        match &mut self {
+            Self::TaskSlice { began_ns, starts, .. } if *began_ns < from_ns => {
+                (*began_ns, *starts) = (from_ns, false);
+            }
+            Self::StateSlice { began_ns, .. } | Self::Idle { began_ns, .. } => {
+                *began_ns = (*began_ns).max(from_ns);
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// Returns the time at which a slice began; `None` for an event without length.
     pub(crate) fn began_ns(&self) -> Option<u64> {
         match *self {

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::event::Record;
+use crate::extent::{Edges, Extent, Keep, Limits};
 use crate::label::LabelTable;
 use crate::stream::Chunk;
 use crate::{LabelId, Stream};
@@ -32,7 +34,8 @@ pub struct Recorder {
 
 #[derive(Debug)]
 struct Shared {
-    record_limit: usize,
+    limits: Limits,
+    edges: Option<Edges>,
     labels: Mutex<LabelTable>,
     flushed: Mutex<FlushedRecords>,
 }
@@ -49,20 +52,35 @@ pub(crate) struct FlushedRecords {
 pub(crate) struct WorkerRecords {
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) dropped: u64,
-    /// Latest time of the dropped records.
+    /// Latest time of the records that are not kept.
     pub(crate) last_ns: u64,
+    /// Time before which records were dropped for later ones.
+    pub(crate) from_ns: u64,
 }
 
 impl Recorder {
     /// Default limit of the number of records in a stream: 160 MiB.
     pub const DEFAULT_RECORD_LIMIT: usize = 4 << 20;
 
+    /// Memory of a record.
+    pub const RECORD_BYTES: usize = size_of::<Record>();
+
     /// Creates a recorder whose streams hold at most `record_limit` records each. Later records are
     /// dropped, counted, and reported in the trace.
     pub fn new(record_limit: usize) -> Self {
+        Self::with_limits(Limits {
+            records: record_limit,
+            keep: Keep::First,
+            extent: Extent::Whole,
+        })
+    }
+
+    /// Creates a recorder that keeps what is within `limits`.
+    pub fn with_limits(limits: Limits) -> Self {
         Self {
             shared: Arc::new(Shared {
-                record_limit,
+                edges: Edges::of(&limits.extent),
+                limits,
                 labels: Mutex::new(LabelTable::new()),
                 flushed: Mutex::default(),
             }),
@@ -73,7 +91,7 @@ impl Recorder {
     /// of the same worker are merged by time.
     pub fn stream(&self, worker: u32) -> Stream {
         self.flushed().open_streams += 1;
-        Stream::new(self.clone(), worker, self.shared.record_limit)
+        Stream::new(self.clone(), worker)
     }
 
     /// Returns the number of a task name. **Cost**: a lock and a hash lookup, so keep the result.
@@ -87,13 +105,24 @@ impl Recorder {
         flushed.workers.values().flat_map(|w| &w.chunks).map(|chunk| chunk.len() as u64).sum()
     }
 
+    /// Returns `true` if the flushed streams were given no event, be it kept or not.
+    pub fn is_empty(&self) -> bool {
+        let flushed = self.flushed();
+        flushed.workers.values().all(|worker| worker.chunks.is_empty() && worker.last_ns == 0)
+    }
+
     /// Returns the number of records dropped because a stream was full.
     pub fn dropped_count(&self) -> u64 {
         self.flushed().workers.values().map(|worker| worker.dropped).sum()
     }
 
-    pub(crate) fn record_limit(&self) -> usize {
-        self.shared.record_limit
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// Edges of what is kept; `None` if all is.
+    pub(crate) fn edges(&self) -> Option<&Edges> {
+        self.shared.edges.as_ref()
     }
 
     pub(crate) fn labels(&self) -> MutexGuard<'_, LabelTable> {

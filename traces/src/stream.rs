@@ -4,13 +4,18 @@
 //! and a store of 40 bytes, without atomics or locks. Full chunks stay in the stream until
 //! [`Stream::flush`] or drop gives them to the recorder.
 
+use std::collections::VecDeque;
+
 use crate::event::Record;
-use crate::{Event, Recorder};
+use crate::{Event, Keep, Recorder};
 
 /// Records in the order of recording, in an allocation that never grows.
 pub(crate) type Chunk = Vec<Record>;
 
 const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
+
+/// Smallest number of chunks of a stream that keeps its last records.
+const DROPPED_PART: usize = 16;
 
 /// Stream of records of one worker. `Send`, so that it can move to the worker's thread; used by one
 /// thread at a time.
@@ -21,7 +26,7 @@ pub struct Stream {
     chunk: Chunk,
     /// Number of records that `chunk` still takes: its free space, or less at the limit.
     room: usize,
-    full: Vec<Chunk>,
+    full: VecDeque<Chunk>,
     /// Empty chunks whose memory is already touched.
     prepared: Vec<Chunk>,
     /// Number of records that may still be stored, `room` included.
@@ -29,23 +34,38 @@ pub struct Stream {
     dropped: u64,
     /// Time of the first record for which there was no room.
     stopped_ns: Option<u64>,
-    /// Latest time of the records for which there was no room.
+    /// Latest time of the records that are not kept.
     last_ns: u64,
+    /// `true` if a part of the run is kept.
+    has_edges: bool,
+    /// Number of records of a chunk.
+    chunk_records: usize,
+    /// Time before which records were dropped for later ones.
+    from_ns: u64,
 }
 
 impl Stream {
-    pub(crate) fn new(recorder: Recorder, worker: u32, record_limit: usize) -> Self {
+    pub(crate) fn new(recorder: Recorder, worker: u32) -> Self {
+        let remaining = recorder.limits().records;
+        let chunk_records = match recorder.limits().keep {
+            Keep::First => CHUNK_RECORDS,
+            // A chunk is dropped as a whole.
+            Keep::Last => CHUNK_RECORDS.min((remaining / DROPPED_PART).max(1)),
+        };
         Self {
-            recorder,
             worker,
             chunk: Chunk::new(),
             room: 0,
-            full: Vec::new(),
+            full: VecDeque::new(),
             prepared: Vec::new(),
-            remaining: record_limit,
+            remaining,
             dropped: 0,
             stopped_ns: None,
             last_ns: 0,
+            has_edges: recorder.edges().is_some(),
+            chunk_records,
+            from_ns: 0,
+            recorder,
         }
     }
 
@@ -55,10 +75,10 @@ impl Stream {
     /// **Cost**: 10 ns per record, which [`record`](Self::record) then saves.
     pub fn prepare(&mut self, records: usize) {
         const BLANK: Record = Record { time_ns: 0, event: Event::RecordingStopped };
-        let chunks = records.min(self.remaining).div_ceil(CHUNK_RECORDS);
+        let chunks = records.min(self.remaining).div_ceil(self.chunk_records);
         while self.prepared.len() < chunks {
-            let mut chunk = Chunk::with_capacity(CHUNK_RECORDS);
-            chunk.resize(CHUNK_RECORDS, BLANK);
+            let mut chunk = Chunk::with_capacity(self.chunk_records);
+            chunk.resize(self.chunk_records, BLANK);
             chunk.clear();
             self.prepared.push(chunk);
         }
@@ -72,6 +92,24 @@ impl Stream {
     /// [prepared](Self::prepare).
     #[inline]
     pub fn record(&mut self, time_ns: u64, event: Event) {
+        if self.has_edges {
+            return self.record_part(time_ns, event);
+        }
+        self.push(time_ns, event);
+    }
+
+    /// Stores what is kept of an event, if it is a part of the run that is kept.
+    #[cold]
+    fn record_part(&mut self, time_ns: u64, event: Event) {
+        let kept = self.recorder.edges().map_or(Some((time_ns, event)), |e| e.keep(time_ns, event));
+        self.last_ns = self.last_ns.max(time_ns);
+        if let Some((time_ns, event)) = kept {
+            self.push(time_ns, event);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, time_ns: u64, event: Event) {
         if self.room == 0 && !self.next_chunk() {
             return self.stop(time_ns, event);
         }
@@ -85,11 +123,17 @@ impl Stream {
         self.room = 0;
         let last = std::mem::take(&mut self.chunk);
         if !last.is_empty() {
-            self.full.push(last);
+            self.full.push_back(last);
+        }
+        let from_ns = self.from_ns;
+        if from_ns > 0 {
+            let kept = self.full.iter_mut().flatten();
+            kept.for_each(|record| record.event = record.event.from(from_ns));
         }
         let mut flushed = self.recorder.flushed();
         let records = flushed.workers.entry(self.worker).or_default();
-        records.chunks.append(&mut self.full);
+        records.chunks.extend(self.full.drain(..));
+        records.from_ns = records.from_ns.max(from_ns);
         records.dropped += std::mem::take(&mut self.dropped);
         records.last_ns = records.last_ns.max(self.last_ns);
     }
@@ -104,16 +148,31 @@ impl Stream {
     #[inline(never)]
     fn next_chunk(&mut self) -> bool {
         self.remaining -= self.chunk.len();
+        let filled = std::mem::take(&mut self.chunk);
+        if !filled.is_empty() {
+            self.full.push_back(filled);
+        }
+        if self.remaining == 0 && self.recorder.limits().keep == Keep::Last {
+            self.drop_oldest();
+        }
         if self.remaining == 0 {
             return false;
         }
-        let next = self.prepared.pop().unwrap_or_else(|| Chunk::with_capacity(CHUNK_RECORDS));
-        let filled = std::mem::replace(&mut self.chunk, next);
-        if !filled.is_empty() {
-            self.full.push(filled);
-        }
-        self.room = CHUNK_RECORDS.min(self.remaining);
+        let new = || Chunk::with_capacity(self.chunk_records);
+        self.chunk = self.prepared.pop().unwrap_or_else(new);
+        self.room = self.chunk_records.min(self.remaining);
         true
+    }
+
+    /// Drops the oldest chunk, whose memory is used again.
+    fn drop_oldest(&mut self) {
+        let Some(mut oldest) = self.full.pop_front() else { return };
+        let times = oldest.iter().map(|record| record.time_ns);
+        self.from_ns = self.from_ns.max(times.max().unwrap_or_default());
+        self.dropped += oldest.len() as u64;
+        self.remaining += oldest.len();
+        oldest.clear();
+        self.prepared.push(oldest);
     }
 
     /// Counts a dropped record. The first one leaves a mark, one record beyond the limit, from
@@ -123,13 +182,13 @@ impl Stream {
     fn stop(&mut self, time_ns: u64, event: Event) {
         self.last_ns = self.last_ns.max(time_ns);
         let stopped_ns = self.stopped_ns.unwrap_or_else(|| {
-            self.full.push(std::mem::take(&mut self.chunk));
-            self.full.push(vec![Record { time_ns, event: Event::RecordingStopped }]);
+            self.full.push_back(std::mem::take(&mut self.chunk));
+            self.full.push_back(vec![Record { time_ns, event: Event::RecordingStopped }]);
             time_ns
         });
         self.stopped_ns = Some(stopped_ns);
         if event.began_ns().is_some_and(|began_ns| began_ns < stopped_ns) {
-            self.full.push(vec![Record { time_ns: stopped_ns, event }]);
+            self.full.push_back(vec![Record { time_ns: stopped_ns, event }]);
         } else {
             self.dropped += 1;
         }
@@ -182,6 +241,28 @@ mod tests {
         assert_eq!(fill(limit, many, &[]), (limit as u64 + 1, 5));
         assert_eq!(fill(limit, many, &[0, 1, 1637, 1638, 3000]), (limit as u64 + 1, 5));
         assert_eq!(fill(limit, many, &[many - 1]), (limit as u64 + 1, 5));
+    }
+
+    #[test]
+    fn the_last_records_are_kept_within_the_limit() {
+        for limit in [1, 10, 100, 2 * CHUNK_RECORDS + 7] {
+            let (keep, extent) = (Keep::Last, crate::Extent::Whole);
+            let recorder = Recorder::with_limits(crate::Limits { records: limit, keep, extent });
+            let mut stream = recorder.stream(0);
+            let count = 5 * limit as u64;
+            for time_ns in 0..count {
+                stream.record(time_ns, value());
+            }
+            drop(stream);
+            let flushed = recorder.flushed();
+            let worker = &flushed.workers[&0];
+            let times: Vec<u64> =
+                worker.chunks.iter().flatten().map(|record| record.time_ns).collect();
+            let least = limit - limit / DROPPED_PART;
+            assert!((least.min(limit)..=limit).contains(&times.len()), "{limit}: {}", times.len());
+            assert!(times.iter().copied().eq(worker.from_ns + 1..count), "{limit}: {times:?}");
+            assert_eq!(worker.dropped + times.len() as u64, count);
+        }
     }
 
     #[test]

@@ -55,8 +55,11 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
         |path: &Option<PathBuf>| path.as_deref().filter(|_| first).map(Output::open).transpose();
     let (image, json) = (open(&options.image)?, open(&options.json)?);
     let drawing = open(&options.graph)?;
-    let trace = options.trace.as_deref();
-    let trace = trace.map(|dir| TraceOutput::open(dir, A::NAME, machine)).transpose()?;
+    let open = |dir: &PathBuf| -> Result<TraceOutput, Error> {
+        let recorder = options.trace.recorder(variant, &machine)?;
+        TraceOutput::open(dir, A::NAME, machine, recorder)
+    };
+    let trace = options.trace.trace.as_ref().map(open).transpose()?;
     let recordings = Recordings::new(trace, drawing);
     Output::must_all_differ(image.iter().chain(&json).chain(recordings.outputs()))?;
 

@@ -19,7 +19,9 @@ mod recordings;
 mod report;
 mod run_options;
 mod signal_handler;
+mod time;
 mod trace;
+mod trace_options;
 mod trace_output;
 mod usage;
 

@@ -13,6 +13,7 @@ use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
 use super::launcher::must_have_joined;
 use super::number_within::number_within;
+use super::trace_options::TraceOptions;
 
 /// Machine to run on, and uses of the result.
 #[derive(Args, Debug)]
@@ -48,9 +49,8 @@ pub(super) struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
 
-    /// Write a Paraver trace to this folder: <application>.prv, .pcf and .row
-    #[arg(long, value_name = "DIR")]
-    pub(super) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) trace: TraceOptions,
 
     /// Draw the graph of the tasks (at most the first 2000)
     #[arg(long, value_name = "FILE.svg")]
@@ -164,7 +164,7 @@ impl RunOptions {
         if !variant.has_ranks() {
             return Err(Error::NoRanks { variant: variant.name() });
         }
-        let refused = [("--trace", self.trace.is_some()), ("--graph", self.graph.is_some())];
+        let refused = [("--trace", self.trace.trace.is_some()), ("--graph", self.graph.is_some())];
         match refused.into_iter().find(|&(_, is_given)| is_given) {
             Some((option, _)) => Err(Error::NotTogether { option, with }),
             None => Ok(()),

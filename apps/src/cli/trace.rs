@@ -5,7 +5,6 @@ mod diff;
 mod edit;
 mod picture;
 mod summary;
-mod time;
 
 use std::path::{Path, PathBuf};
 

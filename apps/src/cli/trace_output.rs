@@ -29,8 +29,13 @@ pub(super) struct TraceOutput {
 impl TraceOutput {
     /// Checks that the folder can be created and written to, and that Paraver can show a run on
     /// `machine`.
-    /// The files are named after `stem`.
-    pub(super) fn open(path: &Path, stem: &'static str, machine: Machine) -> Result<Self, Error> {
+    /// The files are named after `stem` and have what `recorder` keeps.
+    pub(super) fn open(
+        path: &Path,
+        stem: &'static str,
+        machine: Machine,
+        recorder: Recorder,
+    ) -> Result<Self, Error> {
         let rows = machine.ranks() * machine.workers();
         if rows > MOST_ROWS {
             let name = "ranks times workers of a trace";
@@ -38,7 +43,7 @@ impl TraceOutput {
         }
         let open = |extension| Output::open_in(path, Path::new(stem).with_extension(extension));
         Ok(Self {
-            recorder: Recorder::default(),
+            recorder,
             started: utc_now(),
             files: [open("prv")?, open("pcf")?, open("row")?],
             folder: path.to_owned(),
@@ -53,7 +58,7 @@ impl TraceOutput {
 
     /// Returns `true` if nothing was recorded.
     pub(super) fn is_empty(&self) -> bool {
-        self.recorder.record_count() == 0
+        self.recorder.is_empty()
     }
 
     /// Returns the output files.

@@ -6,8 +6,8 @@ use clap::Args;
 use talpf_apps::Error;
 use talpf_traces::{TraceFiles, paraver};
 
-use super::time::time;
 use crate::cli::output::make_folder;
+use crate::cli::time::time;
 
 #[derive(Args, Debug)]
 pub(super) struct CutOptions {

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use talpf_apps::Error;
 use talpf_traces::{Format, RenderOptions, Rows, View, render};
 
-use super::time::time;
 use crate::cli::output::Output;
+use crate::cli::time::time;
 
 #[derive(Args, Debug)]
 pub(super) struct Options {

@@ -24,8 +24,16 @@ pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
     let mut slices = Slices::new(layout.workers);
     let mut owners = Owners::new(timeline);
     let mut outside = Outside::new(timeline);
+    let mut edges = edges(timeline).into_iter().peekable();
     for entry in timeline.entries() {
         let (worker, now) = (entry.worker, entry.time_ns());
+        // What ends at the end of the records comes before that.
+        let is_past = |(time_ns, _, state): &Edge| {
+            *time_ns < now || (*time_ns == now && *state == State::NotCreated)
+        };
+        while let Some((time_ns, worker, state)) = edges.next_if(is_past) {
+            chart.set(owners.thread(worker), state, time_ns);
+        }
         slices.apply(*entry);
         outside.apply(*entry);
         if let Some(left) = owners.follow(worker, &slices) {
@@ -34,7 +42,31 @@ pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
         let state = slices.state(worker).unwrap_or(outside.states[worker as usize]);
         chart.set(owners.thread(worker), state, now);
     }
+    for (time_ns, worker, state) in edges {
+        chart.set(owners.thread(worker), state, time_ns);
+    }
     chart.finish()
+}
+
+/// Time at which the records of a worker begin or end, with its state from there on.
+type Edge = (u64, u32, State);
+
+/// Returns the edges of the records of all workers by time.
+fn edges(timeline: &Timeline<'_>) -> Vec<Edge> {
+    let layout = timeline.layout();
+    let mut edges = Vec::new();
+    for worker in 0..layout.workers {
+        let recorded = timeline.recorded(worker);
+        if recorded.start > 0 {
+            edges.push((0, worker, State::NotRecorded));
+            edges.push((recorded.start, worker, State::NotCreated));
+        }
+        if recorded.end < layout.end_ns {
+            edges.push((recorded.end, worker, State::NotRecorded));
+        }
+    }
+    edges.sort_by_key(|(time_ns, worker, _)| (*time_ns, *worker));
+    edges
 }
 
 /// States of the workers outside all slices.

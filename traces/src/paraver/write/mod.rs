@@ -33,9 +33,11 @@ mod timeline;
 mod trace_files;
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::extent::{Edges, Keep, Limits};
 use crate::paraver::partial::Partial;
 use crate::recorder::Recorder;
 use timeline::{Layout, Timeline};
@@ -56,9 +58,10 @@ impl Recorder {
         }
         let layout = Layout::new(info)?;
         let flushed = self.flushed();
-        let timeline = Timeline::new(&flushed, layout)?;
+        let timeline = Timeline::new(&flushed, layout, self.edges().map(Edges::times))?;
         let mut comments = info.comments.clone();
-        comments.extend(loss_comments(&flushed, self.record_limit()));
+        comments.extend(self.edges().map(|edges| extent_comment(&edges.times())));
+        comments.extend(loss_comments(&flushed, self.limits()));
 
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         let file = |extension: &str| dir.join(format!("{stem}.{extension}"));
@@ -72,15 +75,30 @@ impl Recorder {
     }
 }
 
+/// Returns a comment about the part of the run that was kept.
+fn extent_comment(times: &Range<u64>) -> String {
+    match (times.start, times.end) {
+        (u64::MAX, _) => "recorded nothing: the run had no such part".to_owned(),
+        (start, u64::MAX) => format!("recorded from {start} ns on only"),
+        (start, end) => format!("recorded from {start} ns to {end} ns only"),
+    }
+}
+
 /// Returns comments about records that were dropped or not flushed.
-fn loss_comments(flushed: &crate::recorder::FlushedRecords, limit: usize) -> Vec<String> {
+fn loss_comments(flushed: &crate::recorder::FlushedRecords, limits: &Limits) -> Vec<String> {
+    let limit = limits.records;
     let mut comments = Vec::new();
     for (worker, records) in &flushed.workers {
         if records.dropped > 0 {
             let dropped = records.dropped;
-            comments.push(format!(
-                "worker {worker}: {dropped} records dropped, its stream was full at {limit}"
-            ));
+            comments.push(match limits.keep {
+                Keep::First => {
+                    format!("worker {worker}: {dropped} records dropped, its stream was full at {limit}")
+                }
+                Keep::Last => format!(
+                    "worker {worker}: {dropped} records dropped, the first ones: its stream keeps {limit}"
+                ),
+            });
         }
     }
     if flushed.open_streams > 0 {

@@ -3,6 +3,7 @@
 //! The order is by time, then by worker, then as recorded.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::trace_files::TraceInfo;
 use crate::error::{Error, Result};
@@ -57,6 +58,8 @@ pub(super) struct Entry<'a> {
 pub(super) struct Timeline<'a> {
     entries: Vec<Entry<'a>>,
     layout: Layout,
+    /// Times of which each worker has records.
+    recorded: Vec<Range<u64>>,
 }
 
 impl Layout {
@@ -124,13 +127,20 @@ impl<'a> Timeline<'a> {
     /// Sorts the records.
     ///
     /// **Errors**: a record whose worker, rank or time the layout does not have.
-    pub(super) fn new(flushed: &'a FlushedRecords, mut layout: Layout) -> Result<Self> {
+    pub(super) fn new(
+        flushed: &'a FlushedRecords,
+        mut layout: Layout,
+        kept: Option<Range<u64>>,
+    ) -> Result<Self> {
         let mut entries = Vec::new();
+        let mut recorded = vec![kept.unwrap_or(0..u64::MAX); layout.workers as usize];
         for (&worker, records) in &flushed.workers {
             if worker >= layout.workers {
                 return Err(Error::WorkerOutOfRange { worker, workers: layout.workers });
             }
             layout.end_ns = layout.end_ns.max(records.last_ns);
+            let from_ns = &mut recorded[worker as usize].start;
+            *from_ns = (*from_ns).max(records.from_ns);
             add_worker(&mut entries, worker, records.chunks.iter().flatten());
         }
         for entry in &entries {
@@ -142,7 +152,13 @@ impl<'a> Timeline<'a> {
         if let Some(last) = entries.last() {
             layout.end_ns = layout.end_ns.max(last.time_ns());
         }
-        Ok(Self { entries, layout })
+        Ok(Self { entries, layout, recorded })
+    }
+
+    /// Returns the times of which a worker has records, if it was there.
+    pub(super) fn recorded(&self, worker: u32) -> Range<u64> {
+        let Range { start, end } = self.recorded[worker as usize].clone();
+        start.min(self.layout.end_ns)..end.min(self.layout.end_ns)
     }
 
     pub(super) fn layout(&self) -> Layout {
