@@ -38,14 +38,15 @@ pub(super) const ROWS: [Row; 6] = [
         "rounds of a put and a sync, spawned before the first of them ends; one",
         &[100, 1_000, 10_000],
         |plan, size| plan.on_ranks(2, size, rounds),
-    ),
+    )
+    .counted_to(1_000),
     Row::new(
         "put_rows",
         "rows of a put of every other element; one",
         &[1_000, 10_000, 100_000],
         |plan, size| plan.on_ranks(2, size, rows),
     )
-    .counted_to(30_000),
+    .counted_to(10_000),
 ];
 
 /// Measures puts of 8 bytes from rank 0 to every element of a window of rank 1.

@@ -100,7 +100,7 @@ impl PricedLink {
     pub(crate) fn queued(&self, source: QueuePairNumber, requests: &[SendWorkRequest<'_>]) {
         let mut state = self.state.lock();
         // Without a flow another thread is about to carry out the first request of the queue pair:
-        // the others enter when their turn comes.
+        // the others enter after that.
         if !state.flows.contains_key(&source) {
             return;
         }
