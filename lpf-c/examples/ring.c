@@ -1,7 +1,7 @@
 /* Sums the numbers of all processes by passing them round a ring: one superstep for each step.
  *
- *     lpf-c/bin/lpfcc lpf-c/examples/ring.c -o ring
- *     lpf-c/bin/lpfrun -n 4 ./ring
+ *     lpf-c/bin/lpfcc lpf-c/examples/ring.c -o target/ring
+ *     lpf-c/bin/lpfrun -n 4 target/ring
  */
 #include <lpf/core.h>
 

@@ -12,11 +12,14 @@
 
 #define _LPF_COLLECTIVES_VERSION 201500L
 
-#ifdef __cplusplus
-#define LPF_RESTRICT
-extern "C" {
-#else
+#if defined __STDC_VERSION__ && __STDC_VERSION__ >= 199901L
 #define LPF_RESTRICT restrict
+#else
+#define LPF_RESTRICT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 /* Collectives of some processes. P is the number of those, and s the number of this one among them, or P if it
