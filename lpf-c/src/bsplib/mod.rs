@@ -6,6 +6,7 @@
 //! puts back.
 #![allow(unsafe_code, reason = "copies memory that C programs have registered")]
 
+mod error;
 mod registrations;
 
 use std::sync::Arc;
@@ -14,26 +15,9 @@ use std::time::Instant;
 use crate::memory::{self, Address};
 use crate::process::Process;
 
+pub(crate) use self::error::{BspError, BspResult};
+
 use self::registrations::{Change, Registrations};
-
-/// Errors of BSPlib, with their codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub(crate) enum BspError {
-    OutOfMemory = 1,
-    MemoryNotRegistered = 2,
-    PushregMismatch = 3,
-    PopregMismatch = 4,
-    TagsizeMismatch = 5,
-    NullPointer = 6,
-    PidOutOfRange = 7,
-    MemoryAccessOutOfRange = 8,
-    EmptyMessageQueue = 9,
-    Fatal = 10,
-}
-
-/// Result of a function of BSPlib.
-pub(crate) type BspResult<T> = Result<T, BspError>;
 
 /// Bytes of an operation.
 #[derive(Debug)]

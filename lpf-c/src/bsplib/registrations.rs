@@ -1,6 +1,6 @@
 //! Registered memory: a stack, in which the latest registration of an address counts.
 
-use super::{BspError, BspResult};
+use super::error::{BspError, BspResult};
 use crate::memory::Address;
 
 /// Change of the registrations, from the next superstep on.
