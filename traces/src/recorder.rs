@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::chunk_pool::ChunkPool;
 use crate::event::Record;
 use crate::extent::{Edges, Extent, Keep, Limits};
 use crate::label::LabelTable;
-use crate::stream::Chunk;
+use crate::stream::{CHUNK_RECORDS, Chunk};
 use crate::{LabelId, Stream};
 
 /// Collector of the records of all workers of one run. Clones share one recorder.
@@ -36,6 +37,7 @@ pub struct Recorder {
 struct Shared {
     limits: Limits,
     edges: Option<Edges>,
+    pool: Arc<ChunkPool>,
     labels: Mutex<LabelTable>,
     flushed: Mutex<FlushedRecords>,
 }
@@ -81,6 +83,7 @@ impl Recorder {
             shared: Arc::new(Shared {
                 edges: Edges::of(&limits.extent),
                 limits,
+                pool: ChunkPool::new(CHUNK_RECORDS),
                 labels: Mutex::new(LabelTable::new()),
                 flushed: Mutex::default(),
             }),
@@ -120,6 +123,11 @@ impl Recorder {
         &self.shared.limits
     }
 
+    /// Chunks for all streams.
+    pub(crate) fn pool(&self) -> &Arc<ChunkPool> {
+        &self.shared.pool
+    }
+
     /// Edges of what is kept; `None` if all is.
     pub(crate) fn edges(&self) -> Option<&Edges> {
         self.shared.edges.as_ref()
@@ -131,6 +139,12 @@ impl Recorder {
 
     pub(crate) fn flushed(&self) -> MutexGuard<'_, FlushedRecords> {
         self.shared.flushed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.pool.end();
     }
 }
 

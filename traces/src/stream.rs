@@ -6,13 +6,14 @@
 
 use std::collections::VecDeque;
 
+use crate::chunk_pool::touched;
 use crate::event::Record;
 use crate::{Event, Keep, Recorder};
 
 /// Records in the order of recording, in an allocation that never grows.
 pub(crate) type Chunk = Vec<Record>;
 
-const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
+pub(crate) const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
 
 /// Smallest number of chunks of a stream that keeps its last records.
 const DROPPED_PART: usize = 16;
@@ -74,13 +75,9 @@ impl Stream {
     ///
     /// **Cost**: 10 ns per record, which [`record`](Self::record) then saves.
     pub fn prepare(&mut self, records: usize) {
-        const BLANK: Record = Record { time_ns: 0, event: Event::RecordingStopped };
         let chunks = records.min(self.remaining).div_ceil(self.chunk_records);
         while self.prepared.len() < chunks {
-            let mut chunk = Chunk::with_capacity(self.chunk_records);
-            chunk.resize(self.chunk_records, BLANK);
-            chunk.clear();
-            self.prepared.push(chunk);
+            self.prepared.push(touched(self.chunk_records));
         }
     }
 
@@ -88,8 +85,8 @@ impl Stream {
     ///
     /// **Units**: nanoseconds since the start of the run. **Ordering**: times
     /// should not decrease; the writer sorts them if they do. **Cost**: a few
-    /// nanoseconds; every 1,638 records an allocation of 64 KiB, unless
-    /// [prepared](Self::prepare).
+    /// nanoseconds; every 1,638 records 64 KiB of memory, from the pool that a
+    /// thread of the recorder fills, unless [prepared](Self::prepare).
     #[inline]
     pub fn record(&mut self, time_ns: u64, event: Event) {
         if self.has_edges {
@@ -158,10 +155,17 @@ impl Stream {
         if self.remaining == 0 {
             return false;
         }
-        let new = || Chunk::with_capacity(self.chunk_records);
-        self.chunk = self.prepared.pop().unwrap_or_else(new);
+        let next = self.prepared.pop().or_else(|| self.pooled());
+        self.chunk = next.unwrap_or_else(|| Chunk::with_capacity(self.chunk_records));
         self.room = self.chunk_records.min(self.remaining);
         true
+    }
+
+    /// Returns a chunk that was prepared for any stream, except as the first one of a stream.
+    fn pooled(&self) -> Option<Chunk> {
+        let is_first = self.full.is_empty();
+        let pool = self.recorder.pool();
+        if is_first || self.chunk_records != CHUNK_RECORDS { None } else { pool.take() }
     }
 
     /// Drops the oldest chunk, whose memory is used again.
