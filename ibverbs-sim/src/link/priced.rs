@@ -1,4 +1,4 @@
-//! A link whose messages take the time of a [`LinkModel`](crate::LinkModel).
+//! A link whose messages take the time of a [`LinkModel`].
 //!
 //! A request enters the network as it is posted, and is carried out once its message has arrived:
 //! data is read at the source, and lands, at that time. The response of a request that returns data

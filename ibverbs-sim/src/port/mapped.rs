@@ -4,8 +4,8 @@
 //! A process registers its regions with the rail, too, if that maps memory, and announces the keys
 //! to all others. A queue pair that is connected to another process registers a *permit*, which is
 //! memory of no bytes: its key is open as long as the queue pair responds, and the peer gets it with
-//! an acknowledgement. Whoever has both keys copies by [`Rail::write_at_once`] and
-//! [`Rail::read_at_once`], which touch nothing once either is closed. A copy that is refused is no
+//! an acknowledgement. Whoever has both keys copies by `Rail::write_at_once` and
+//! `Rail::read_at_once`, which touch nothing once either is closed. A copy that is refused is no
 //! error: the request goes as a packet instead, and the responder decides.
 
 use std::{collections::HashMap, num::NonZeroU32, ptr::NonNull};
@@ -50,7 +50,7 @@ impl Port {
     ///
     /// # Safety
     ///
-    /// The contract of [`Rail::register`], until [`unmap`](Self::unmap).
+    /// The contract of `Rail::register`, until [`unmap`](Self::unmap).
     pub(crate) unsafe fn map(&self, memory: NonNull<[u8]>, access: Access) -> Option<RailKey> {
         let is_remote =
             access.contains(Access::REMOTE_READ) || access.contains(Access::REMOTE_WRITE);

@@ -82,7 +82,7 @@ struct Served<S> {
 
 /// Runs a service until it ends. To be spawned by [`Group::spawn_service`].
 ///
-/// In virtual time see [`serve_in_virtual_time`].
+/// In virtual time it sleeps on its event, and polls at the first multiple of the period after that.
 pub async fn serve<S: Service>(group: Group, service: S, pace: Pace) {
     if group.is_virtual() {
         return serve_in_virtual_time(&group, &service, pace).await;
