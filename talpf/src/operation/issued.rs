@@ -24,6 +24,8 @@ pub(crate) struct Issued {
     awaited: bool,
     /// `true` while the round counts the operation as parked.
     parked: bool,
+    /// `true` once the window table has noted the operation, to find conflicts.
+    is_noted: bool,
     at: Transfer,
     route: Route,
     verb: Verb,
@@ -50,9 +52,22 @@ impl Issued {
     ) -> Self {
         let round = round.enter();
         let (wr_id, posted) = (None, 0);
-        let (awaited, parked) = (true, false);
+        let (awaited, parked, is_noted) = (true, false, false);
         let position = Position::start(&at);
-        Issued { round, awaited, parked, at, route, verb, memory, done, wr_id, posted, position }
+        Issued {
+            round,
+            awaited,
+            parked,
+            is_noted,
+            at,
+            route,
+            verb,
+            memory,
+            done,
+            wr_id,
+            posted,
+            position,
+        }
     }
 
     /// Posts the operation, parks it at its target, or queues it to be retried.
@@ -336,6 +351,10 @@ impl Drop for Issued {
 }
 
 impl Landing for Issued {
+    fn is_noted(&mut self) -> bool {
+        std::mem::replace(&mut self.is_noted, true)
+    }
+
     fn post(&mut self) -> Post {
         self.post_requests()
     }

@@ -31,6 +31,10 @@ pub(crate) trait Landing: Send {
     fn is_patient(&self) -> bool {
         false
     }
+    /// Returns `true` if the operation comes again, so that it was noted before, to find conflicts.
+    fn is_noted(&mut self) -> bool {
+        false
+    }
     /// Returns the bytes of a short put and their remote address, if they may travel with the claim
     /// to a target in another process.
     fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {

@@ -85,7 +85,7 @@ impl WindowTable {
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
         };
-        if self.notes {
+        if self.notes && !operation.is_noted() {
             windows.notes.add(claim);
         }
         let at = match windows.admit(&claim, has_landed, &self.hints.delayed) {
