@@ -10,9 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
-use crate::Event;
-use crate::event::Record;
-use crate::stream::Chunk;
+use crate::chunk::{Chunk, touched};
 
 /// Number of chunks in a full pool: 2 MiB.
 const FULL: usize = 32;
@@ -78,15 +76,6 @@ impl ChunkPool {
             self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
         }
     }
-}
-
-/// Allocates an empty chunk whose memory is touched.
-pub(crate) fn touched(records: usize) -> Chunk {
-    const BLANK: Record = Record { time_ns: 0, event: Event::RecordingStopped };
-    let mut chunk = Chunk::with_capacity(records);
-    chunk.resize(records, BLANK);
-    chunk.clear();
-    chunk
 }
 
 #[cfg(test)]

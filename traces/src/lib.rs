@@ -29,6 +29,7 @@
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
 //! prints nothing. The contents of a trace are described in its `README.md`.
 
+mod chunk;
 mod chunk_pool;
 mod convert;
 mod counted;

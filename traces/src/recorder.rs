@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::chunk::{CHUNK_RECORDS, Chunk};
 use crate::chunk_pool::ChunkPool;
 use crate::event::Record;
 use crate::extent::{Edges, Extent, Keep, Limits};
 use crate::label::LabelTable;
-use crate::stream::{CHUNK_RECORDS, Chunk};
 use crate::{LabelId, Stream};
 
 /// Collector of the records of all workers of one run. Clones share one recorder.

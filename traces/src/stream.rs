@@ -6,14 +6,9 @@
 
 use std::collections::VecDeque;
 
-use crate::chunk_pool::touched;
+use crate::chunk::{CHUNK_RECORDS, Chunk, touched};
 use crate::event::Record;
 use crate::{Event, Keep, Recorder};
-
-/// Records in the order of recording, in an allocation that never grows.
-pub(crate) type Chunk = Vec<Record>;
-
-pub(crate) const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
 
 /// Smallest number of chunks of a stream that keeps its last records.
 const DROPPED_PART: usize = 16;

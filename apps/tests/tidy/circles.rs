@@ -22,7 +22,7 @@ const LARGEST: [(&str, usize); 8] = [
     ("runtime/src/", 14),
     ("talpf/src/", 3),
     ("tampi-shim/src/", 12),
-    ("traces/src/", 3),
+    ("traces/src/", 2),
 ];
 
 /// Names of a module or of an item in it, from the root of the crate.
