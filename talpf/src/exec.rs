@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ibverbs_sim::Device;
-use talpf_runtime::{EventSource, Group, Mains, Runtime, check_blocking};
+use talpf_runtime::{Group, Mains, Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -144,7 +144,6 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     config.check()?;
     let runtime = Runtime::new(config.runtime.clone())?;
     let device = Device::new(config.device.clone())?;
-    runtime.add_event_source(Arc::new(LinkEvents(device.clone())));
     let size = config.ranks;
     let endpoints = Endpoint::all(&device, size)?;
     let group = |rank: usize| -> Group {
@@ -158,19 +157,6 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     let ranks = endpoints.into_iter().enumerate().map(|(rank, endpoint)| (group(rank), endpoint));
     let world = World::new(config, ranks.collect(), None);
     Ok((runtime, world))
-}
-
-/// The link of a device, as the executor of virtual time moves it.
-struct LinkEvents(Device);
-
-impl EventSource for LinkEvents {
-    fn next_ns(&self) -> Option<u64> {
-        self.0.next_on_link_ns()
-    }
-
-    fn advance(&self, now_ns: u64) {
-        self.0.advance_link(now_ns);
-    }
 }
 
 fn run_all<R, E, M, F>(

@@ -59,9 +59,7 @@ impl World {
             Limits { most_ahead, poll_batch: config.poll_batch, max_polling: config.max_polling };
         let ranks = groups.into_iter().zip(peers.locals()).map(|(group, own)| {
             let sender = Sender::new(own, &peers, &failure, group, &config, run);
-            // In virtual time each rank has cores of its own.
-            let shares = processes.is_none() && config.runtime.virtual_time.is_none();
-            let workers = shares.then_some(config.runtime.workers);
+            let workers = config.runtime.workers;
             Receiver::new(Arc::new(sender), processes.clone(), workers, limits)
         });
         let ranks = ranks.collect();

@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
-use talpf_apps::run::{
-    App, Machine, Measure, Outcome, Problem, Simulation, Solution, Variant, Work,
-};
+use serde_json::Value;
+use talpf_apps::run::{App, Machine, Measure, Outcome, Problem, Solution, Variant, Work};
 use talpf_runtime::Metrics;
 use talpf_traces::counted;
 
@@ -42,7 +40,6 @@ pub(super) struct Report {
     ranks: usize,
     workers: usize,
     replay: bool,
-    simulation: Option<Simulation>,
     parameters: Vec<(&'static str, usize)>,
     /// Number of steps that were computed, if the result has decided it.
     steps: Option<usize>,
@@ -70,7 +67,6 @@ impl Report {
             ranks: solution.machine.ranks(),
             workers: solution.machine.workers(),
             replay: solution.machine.replays(),
-            simulation: solution.machine.simulation(),
             parameters: problem.parameters(),
             steps: solution.result.steps(),
             // A run of one cell can end within one tick of the clock.
@@ -101,11 +97,6 @@ impl Report {
             ("workers", self.workers.to_string()),
             ("replay", if self.replay { "yes" } else { "no" }.to_owned()),
         ];
-        if let Some(Simulation { profile, cores }) = self.simulation {
-            let cores = counted(cores as usize, "core");
-            let text = format!("times are virtual, of profile {}, {cores} a rank", profile.name());
-            lines.push(("simulated", text));
-        }
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));
         lines.extend([
@@ -128,10 +119,6 @@ impl Report {
             ("workers", self.workers.into()),
             ("replay", self.replay.into()),
         ];
-        if let Some(Simulation { profile, cores }) = self.simulation {
-            let simulated = json!({ "profile": profile.name(), "cores_per_rank": cores });
-            fields.push(("simulated", simulated));
-        }
         fields.extend(self.parameters.iter().map(|(name, value)| (*name, (*value).into())));
         fields.extend(self.steps.map(|steps| ("steps_run", steps.into())));
         fields.extend([

@@ -5,9 +5,9 @@ use std::thread;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use talpf::{Profile, Settings};
+use talpf::Settings;
 use talpf_apps::Error;
-use talpf_apps::run::{App, Launched, Machine, Simulation, Slowdown, Variant, processes};
+use talpf_apps::run::{App, Launched, Machine, Slowdown, Variant, processes};
 
 use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
@@ -32,9 +32,6 @@ pub(super) struct RunOptions {
     /// Transport between the ranks [default: shm in processes of `talpf launch`, else verbs]
     #[arg(long, value_enum, alias = "fabric")]
     transport: Option<Transport>,
-
-    #[command(flatten)]
-    simulation: SimulationOptions,
 
     /// Compare the result with serial, bit by bit
     #[arg(long)]
@@ -62,23 +59,6 @@ pub(super) struct RunOptions {
     /// Show no progress bar
     #[arg(long)]
     pub(super) quiet: bool,
-}
-
-/// Virtual machine of a run in virtual time.
-#[derive(Args, Debug)]
-struct SimulationOptions {
-    /// Run in virtual time, on the links and with the costs of a profile or of a TOML file
-    #[arg(long, value_name = "PROFILE")]
-    simulate: Option<String>,
-
-    /// Cores of each simulated rank [default: from the profile]
-    #[arg(long, value_name = "C", requires = "simulate")]
-    #[arg(value_parser = number_within(1..=1024))]
-    cores_per_rank: Option<usize>,
-
-    /// Cost of a kind of work, in place of that of the profile, such as jacobi=1.5ns
-    #[arg(long, value_name = "WORK=TIME", requires = "simulate")]
-    cost: Vec<String>,
 }
 
 /// Machine without its ranks.
@@ -156,7 +136,6 @@ impl RunOptions {
         if transport != Transport::Verbs {
             self.check_for_processes(variant, transport.option())?;
         }
-        let simulation = self.simulation::<A>(variant, transport)?;
         let machine = match (transport, place) {
             (Transport::Verbs, _) => {
                 must_be_alone()?;
@@ -177,43 +156,7 @@ impl RunOptions {
             }
             (Transport::Mpi, None) => self.over_mpi(),
         }?;
-        let machine = simulation.map_or(machine, |simulation| machine.simulated(simulation));
         Ok(machine.replaying(self.replay).checking_conflicts(self.check_conflicts))
-    }
-
-    /// Returns the virtual machine, if the run takes virtual time. Its profile lives as long as the
-    /// process.
-    fn simulation<A: App>(
-        &self,
-        variant: Variant,
-        transport: Transport,
-    ) -> Result<Option<Simulation>, Error> {
-        let SimulationOptions { simulate, cores_per_rank, cost } = &self.simulation;
-        let Some(name) = simulate else { return Ok(None) };
-        if transport != Transport::Verbs {
-            return Err(Error::NotTogether { option: transport.option(), with: "--simulate" });
-        }
-        if A::WORK.is_empty() {
-            return Err(Error::NotSimulated { what: A::NAME });
-        }
-        if !variant.has_ranks() || variant.is_two_sided() {
-            return Err(Error::NotSimulated { what: variant.name() });
-        }
-        let refused = [
-            ("--trace", self.trace.is_some()),
-            ("--slow-rank", self.machine.slow_rank.is_some()),
-            ("--workers", self.machine.workers.is_some()),
-        ];
-        if let Some((option, _)) = refused.into_iter().find(|&(_, is_given)| is_given) {
-            return Err(Error::NotTogether { option, with: "--simulate" });
-        }
-        let loaded = Profile::load(name)?;
-        let profile = cost.iter().try_fold(loaded, |profile, cost| profile.with_cost(cost))?;
-        if let Some(kind) = A::WORK.iter().find(|kind| !profile.has_cost(kind)) {
-            return Err(Error::NoCost { profile: name.clone(), kind });
-        }
-        let cores = cores_per_rank.map_or(profile.cores(), |cores| cores as u32);
-        Ok(Some(Simulation { profile: Box::leak(Box::new(profile)), cores }))
     }
 
     /// Checks that `variant` runs in processes, with these options.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use talpf::{Profile, Settings};
+use talpf::Settings;
 
 use super::Transport;
 use crate::Error;
@@ -17,16 +17,6 @@ pub struct Machine {
     settings: Settings,
     replay: bool,
     check_conflicts: bool,
-    simulation: Option<Simulation>,
-}
-
-/// Virtual machine on which a run takes virtual time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Simulation {
-    /// Links and costs.
-    pub profile: &'static Profile,
-    /// Cores of each rank.
-    pub cores: u32,
 }
 
 /// Ranks with slower cores than the machine's. Variants without ranks ignore it.
@@ -58,7 +48,6 @@ impl Machine {
         settings: Settings::NONE,
         replay: false,
         check_conflicts: false,
-        simulation: None,
     };
 
     /// Creates a machine of `ranks` ranks on `workers` worker threads.
@@ -73,7 +62,6 @@ impl Machine {
             settings: Settings::NONE,
             replay: false,
             check_conflicts: false,
-            simulation: None,
         })
     }
 
@@ -103,16 +91,6 @@ impl Machine {
     /// Returns the same machine with slow ranks.
     pub fn slowed(self, slowdown: Option<Slowdown>) -> Self {
         Self { slowdown, ..self }
-    }
-
-    /// Returns the same machine in virtual time.
-    pub fn simulated(self, simulation: Simulation) -> Self {
-        Self { simulation: Some(simulation), ..self }
-    }
-
-    /// Returns the virtual machine, if the run takes virtual time.
-    pub fn simulation(self) -> Option<Simulation> {
-        self.simulation
     }
 
     /// Returns the part of this machine that a variant can use; both numbers must be at least one.

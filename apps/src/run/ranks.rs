@@ -6,8 +6,7 @@ use std::time::Duration;
 use talpf_traces::{Event, Recorder, ValueKind};
 
 use super::{
-    Communication, Machine, Messages, Observer, RankContext, Simulation, Solution, Transport,
-    Variant,
+    Communication, Machine, Messages, Observer, RankContext, Solution, Transport, Variant,
 };
 use crate::Error;
 
@@ -67,16 +66,13 @@ where
     let no_ranks = Error::NoRanks { variant: variant.name() };
     let communication = variant.communication().ok_or(no_ranks)?;
     match machine.transport() {
-        Transport::Verbs => {
-            on_ranks_here(machine, variant, communication, observer, program).map(Some)
-        }
+        Transport::Verbs => on_ranks_here(machine, communication, observer, program).map(Some),
         _ => super::processes::on_this_rank(machine, communication, observer, program),
     }
 }
 
 fn on_ranks_here<F>(
     machine: Machine,
-    variant: Variant,
     communication: Communication,
     observer: &Observer,
     program: impl Fn(RankContext) -> F,
@@ -92,14 +88,7 @@ where
     let parts = match communication {
         Communication::OneSided(protocol) => {
             let config = talpf_config(machine, runtime)?;
-            let config = match machine.simulation() {
-                Some(Simulation { profile, cores }) => profile.simulate(cores, config),
-                None => config,
-            };
             talpf::exec(config, |ctx| program(RankContext::OneSided(ctx, protocol)))
-        }
-        Communication::TwoSided(_) if machine.simulation().is_some() => {
-            return Err(Error::NotSimulated { what: variant.name() });
         }
         Communication::TwoSided(waiting) => {
             let ranks = machine.ranks() as u32;

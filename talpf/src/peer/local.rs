@@ -24,9 +24,6 @@ pub(crate) struct LocalPeer {
     pub(crate) poller: Sleeper,
     /// `true` if other ranks are in other processes.
     pub(crate) has_wire: bool,
-    /// `true` if what is posted to the rank arrives later, in virtual time: posters do not advance
-    /// its syncs then.
-    is_distant: bool,
     /// Read with every notification by peers, for which a count of references, which all would
     /// change, is too slow.
     engine: ArcSwapOption<BoundEngine>,
@@ -56,7 +53,6 @@ impl LocalPeer {
         windows: WindowTable,
         has_wire: bool,
     ) -> Self {
-        let is_distant = endpoint.context.has_priced_link();
         LocalPeer {
             rank,
             endpoint,
@@ -65,7 +61,6 @@ impl LocalPeer {
             doorbell: Doorbell::new(),
             poller: Sleeper::default(),
             has_wire,
-            is_distant,
             engine: ArcSwapOption::empty(),
         }
     }
@@ -92,16 +87,8 @@ impl LocalPeer {
         self.engine.load().as_ref().map(|bound| Arc::clone(&bound.0))
     }
 
-    /// Makes a pass of the engine, or leaves that to the thread inside, for a peer that has posted
-    /// something.
+    /// Makes a pass of the engine, or leaves that to the thread inside.
     pub(super) fn progress(&self) {
-        if self.is_distant {
-            // What has arrived the polling task finds in its own time.
-            if self.doorbell.is_rung() {
-                self.wake_poller();
-            }
-            return;
-        }
         if let Some(engine) = &*self.engine.load() {
             engine.0.progress();
         }

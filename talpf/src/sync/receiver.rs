@@ -37,13 +37,14 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Makes the receiving half of the rank of `sender`. `workers` is the number of workers, if all
-    /// ranks share those.
+    /// ranks are in this process.
     pub(crate) fn new(
         sender: Arc<Sender>,
         processes: Option<Arc<Processes>>,
-        workers: Option<usize>,
+        workers: usize,
         limits: Limits,
     ) -> Arc<Self> {
+        let workers = processes.is_none().then_some(workers);
         let state = State::new(sender.rank(), sender.peers.len(), workers, limits);
         let receiver = Arc::new(Receiver {
             sender,

@@ -10,9 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
-use ibverbs_sim::LinkModel;
 use talpf::{Config, Context, Error, SyncMode, exec};
-use talpf_runtime::{Array, VirtualTime};
+use talpf_runtime::Array;
 
 /// Most words of a put that are copied as it is posted.
 pub(crate) const COPIED: usize = 32;
@@ -40,19 +39,7 @@ where
     R: Send + 'static,
 {
     let _watchdog = watchdog(what);
-    exec(in_requested_time(config), &main)
-}
-
-/// Returns the settings of a test, or those of the same run in virtual time if the environment asks
-/// for that: with the link model that it names.
-fn in_requested_time(mut config: Config) -> Config {
-    if let Ok(link) = std::env::var("TALPF_TEST_LINK")
-        && config.device.fault.is_none()
-    {
-        config.device.link = Some(LinkModel::parse(&link).expect("a link model"));
-        config.runtime.virtual_time = Some(VirtualTime { cores: 2, costs: Arc::default() });
-    }
-    config
+    exec(config, &main)
 }
 
 /// Ends the process if it lives longer than a run may take: a hang fails instead of blocking.
