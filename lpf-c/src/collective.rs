@@ -1,6 +1,6 @@
 //! Collectives over the processes of a selection.
 //!
-//! Those that only move data are puts and gets of the superstep; reductions are folded in its sync. None
+//! Collectives that only move data are puts and gets of the superstep; reductions are folded in its sync. None
 //! synchronises by itself, so a part of the processes can call one, and all are complete after the next sync.
 #![allow(unsafe_code, reason = "reads the elements of C programs")]
 
@@ -149,9 +149,9 @@ impl Collective {
     ) -> Checked<()> {
         let Some(index) = self.index else { return Ok(()) };
         let offset = part(index, size, Side::Destination)?;
-        let others = (0..self.selection.size()).filter(|other| *other != index || !exclude_myself);
+        let mut others =
+            (0..self.selection.size()).filter(|other| *other != index || !exclude_myself);
         others
-            .into_iter()
             .try_for_each(|other| self.put_to(process, other, source, 0, destination, offset, size))
     }
 

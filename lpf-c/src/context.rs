@@ -47,7 +47,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Those of `call`, or [`Error::Fatal`] if the context is busy, as in an operator of the program.
+    /// Errors of `call`; [`Error::Fatal`] if the context is busy, as in an operator of the program.
     #[inline(always)]
     pub(crate) fn enter<R>(
         &self,
@@ -87,7 +87,7 @@ pub(crate) static ROOT: u8 = 0;
 ///
 /// # Errors
 ///
-/// Those of `call`, or [`Error::Fatal`] if the handle is none of a context, or its context busy.
+/// Errors of `call`; [`Error::Fatal`] if the handle is none of a context, or its context busy.
 ///
 /// # Safety
 ///

@@ -70,7 +70,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// Those of [`launch::run_process`], and [`Error::OutOfMemory`].
+    /// Errors of [`launch::run_process`], and [`Error::OutOfMemory`].
     pub(crate) fn hook(&self, program: Program<'_>) -> Result<()> {
         let number = self.hooks.fetch_add(1, Ordering::Relaxed) + 1;
         let team = self.team(number)?;

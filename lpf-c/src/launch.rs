@@ -1,6 +1,6 @@
 //! Start of the processes of a team as threads, or of one that joins a team.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -24,13 +24,14 @@ pub(crate) fn run(processes: usize, processors: u32, program: Program<'_>) -> Re
         ((each + usize::from(pid < rest)) as u32).max(1)
     };
     let own = Process::new(Arc::clone(&team), 0, share(0))?;
-    let gate = Gate::default();
+    // Set once all threads could be started, or one could not.
+    let go = OnceLock::<bool>::new();
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for pid in 1..processes {
             let process = Process::new(Arc::clone(&team), pid, share(pid));
-            let gate = &gate;
-            let run = move |process| gate.wait().then(|| run_process(process, program));
+            let go = &go;
+            let run = move |process| go.wait().then(|| run_process(process, program));
             let thread = process.and_then(|process| {
                 let builder = std::thread::Builder::new().name(format!("lpf {pid}"));
                 let builder = builder.stack_size(crate::stack::size());
@@ -39,12 +40,12 @@ pub(crate) fn run(processes: usize, processors: u32, program: Program<'_>) -> Re
             match thread {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
-                    gate.open(false);
+                    let _ = go.set(false);
                     return Err(error);
                 }
             }
         }
-        gate.open(true);
+        let _ = go.set(true);
         let mut result = run_process(own, program);
         for thread in threads {
             let ended = thread.join().ok().flatten().unwrap_or(Err(Error::Fatal));
@@ -63,32 +64,4 @@ pub(crate) fn run_process(process: Process, program: Program<'_>) -> Result<()> 
     let context = Context::new(process);
     program(&context);
     context.into_process().leave()
-}
-
-/// Gate before which threads wait until all could be started.
-#[derive(Default)]
-struct Gate {
-    is_open: Mutex<Option<bool>>,
-    changed: Condvar,
-}
-
-impl Gate {
-    /// Lets the threads through, or makes them end.
-    fn open(&self, go: bool) {
-        *self.is_open.lock().unwrap_or_else(PoisonError::into_inner) = Some(go);
-        self.changed.notify_all();
-    }
-
-    /// Waits, and returns `true` if the thread is to go on.
-    fn wait(&self) -> bool {
-        let mut is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match *is_open {
-                Some(go) => return go,
-                None => {
-                    is_open = self.changed.wait(is_open).unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-        }
-    }
 }

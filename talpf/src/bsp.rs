@@ -55,7 +55,8 @@ impl<'r> Bsp<'r> {
     ///
     /// **Completion**: the next sync, which reads `from`.
     /// **Errors**: a full queue, which has room for as many operations as
-    /// [`Context::resize_message_queue`](crate::Context::resize_message_queue) says; then nothing has changed, and the program may resize it.
+    /// [`Context::resize_message_queue`](crate::Context::resize_message_queue) says; then nothing
+    /// has changed, and the program may resize it.
     pub fn put<T: Pod + Send + Sync>(
         &mut self,
         from: &Region<'r, T>,

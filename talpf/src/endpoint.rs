@@ -20,9 +20,10 @@ use ibverbs_sim::{
     SharedReceiveQueue, WorkCompletion,
 };
 
-pub(crate) use self::capacity::INLINE_BYTES_BETWEEN_PROCESSES;
 use self::capacity::receives;
-pub(crate) use self::capacity::{FEWEST_SENDS, INLINE_BYTES, POST_BATCH, SIGNAL_EVERY, bytes};
+pub(crate) use self::capacity::{
+    FEWEST_SENDS, INLINE_BYTES, INLINE_BYTES_BETWEEN_PROCESSES, POST_BATCH, SIGNAL_EVERY, bytes,
+};
 use self::connector::{Cells, Connected, Connector, End};
 use self::send_completions::SendCompletions;
 use crate::error::Error;

@@ -102,9 +102,7 @@ impl Sender {
     /// Makes the next pass of the engine fail the run, for callers that hold a lock.
     #[cold]
     pub(crate) fn fail_soon(&self, error: Error) {
-        self.failure.begin(&error);
-        self.own.ring_doorbell();
-        self.own.wake_poller();
+        self.own.fail_soon(&self.failure, &error);
     }
 
     /// Fails the run with the panic of `code` of the program that was called for this rank.

@@ -3,8 +3,8 @@
 //! The requester's thread calls the responder, which copies from the memory of one queue pair to
 //! that of the other. From another process the same [`Message`] comes by a rail and is carried
 //! out by the same responder, and the same [`AttemptResult`] becomes the response (see `port`).
-//! Faults, and the time that messages take, are simulated here alone: the responder recognises retries and duplicates by their
-//! sequence numbers, as on a wire.
+//! Faults, and the time that messages take, are simulated here alone: the responder recognises
+//! retries and duplicates by their sequence numbers, as on a wire.
 
 mod fault;
 mod priced;

@@ -11,7 +11,7 @@
 //! sent alone, and the others follow once it was carried out. The peer recognises requests that it
 //! has carried out by their sequence numbers.
 //!
-//! Where the rail maps memory and the peer has sent its permit, data is copied at once instead
+//! Data is copied at once instead where the rail maps memory and the peer has sent its permit
 //! (`port::mapped`): a write or read with nothing under way before it ends in its post, and a long
 //! write with an immediate sends a packet without data, as does a write or read behind such ones. Data is
 //! copied only while no earlier request has its effect by a packet, so the order of effects is that

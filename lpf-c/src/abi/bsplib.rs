@@ -176,6 +176,25 @@ pub unsafe extern "C" fn bsplib_pop_reg(bsplib: *mut State, ident: *const c_void
     bsp_code(unsafe { call(bsplib, |bsplib| bsplib.pop_reg(at(ident))) })
 }
 
+/// Queues a put, of a copy if it is buffered.
+///
+/// # Safety
+///
+/// As for [`call`] and [`Bsplib::put`].
+unsafe fn put(
+    bsplib: *mut State,
+    pid: Pid,
+    from: *const c_void,
+    to: (Address, usize),
+    nbytes: usize,
+    is_buffered: bool,
+) -> BspCode {
+    // SAFETY: As the caller guarantees.
+    let put = |bsplib: &mut Bsplib| unsafe { bsplib.put(pid, at(from), to, nbytes, is_buffered) };
+    // SAFETY: As the caller guarantees.
+    bsp_code(unsafe { call(bsplib, put) })
+}
+
 /// Queues a put of a copy.
 ///
 /// # Safety
@@ -190,11 +209,8 @@ pub unsafe extern "C" fn bsplib_put(
     offset: usize,
     nbytes: usize,
 ) -> BspCode {
-    let to = (at(dst), offset);
     // SAFETY: As the caller guarantees.
-    let put = |bsplib: &mut Bsplib| unsafe { bsplib.put(dst_pid, at(src), to, nbytes, true) };
-    // SAFETY: As the caller guarantees.
-    bsp_code(unsafe { call(bsplib, put) })
+    unsafe { put(bsplib, dst_pid, src, (at(dst), offset), nbytes, true) }
 }
 
 /// Queues a put without a copy.
@@ -211,11 +227,8 @@ pub unsafe extern "C" fn bsplib_hpput(
     offset: usize,
     nbytes: usize,
 ) -> BspCode {
-    let to = (at(dst), offset);
     // SAFETY: As the caller guarantees.
-    let put = |bsplib: &mut Bsplib| unsafe { bsplib.put(dst_pid, at(src), to, nbytes, false) };
-    // SAFETY: As the caller guarantees.
-    bsp_code(unsafe { call(bsplib, put) })
+    unsafe { put(bsplib, dst_pid, src, (at(dst), offset), nbytes, false) }
 }
 
 /// Queues a get.
@@ -266,6 +279,24 @@ pub unsafe extern "C" fn bsplib_set_tagsize(bsplib: *mut State, tagsize: usize) 
     unsafe { call(bsplib, |bsplib| Ok(bsplib.set_tag_size(tagsize))) }.unwrap_or(0)
 }
 
+/// Queues a message, a copy if it is buffered.
+///
+/// # Safety
+///
+/// As for [`call`] and [`Bsplib::send`].
+unsafe fn send(
+    bsplib: *mut State,
+    pid: Pid,
+    tag: *const c_void,
+    payload: (Address, usize),
+    is_buffered: bool,
+) -> BspCode {
+    // SAFETY: As the caller guarantees.
+    let send = |bsplib: &mut Bsplib| unsafe { bsplib.send(pid, at(tag), payload, is_buffered) };
+    // SAFETY: As the caller guarantees.
+    bsp_code(unsafe { call(bsplib, send) })
+}
+
 /// Queues a copy of a message.
 ///
 /// # Safety
@@ -279,11 +310,8 @@ pub unsafe extern "C" fn bsplib_send(
     payload: *const c_void,
     nbytes: usize,
 ) -> BspCode {
-    let payload = (at(payload), nbytes);
     // SAFETY: As the caller guarantees.
-    let send = |bsplib: &mut Bsplib| unsafe { bsplib.send(dst_pid, at(tag), payload, true) };
-    // SAFETY: As the caller guarantees.
-    bsp_code(unsafe { call(bsplib, send) })
+    unsafe { send(bsplib, dst_pid, tag, (at(payload), nbytes), true) }
 }
 
 /// Queues a message whose payload is read in the sync.
@@ -299,11 +327,8 @@ pub unsafe extern "C" fn bsplib_hpsend(
     payload: *const c_void,
     nbytes: usize,
 ) -> BspCode {
-    let payload = (at(payload), nbytes);
     // SAFETY: As the caller guarantees.
-    let send = |bsplib: &mut Bsplib| unsafe { bsplib.send(dst_pid, at(tag), payload, false) };
-    // SAFETY: As the caller guarantees.
-    bsp_code(unsafe { call(bsplib, send) })
+    unsafe { send(bsplib, dst_pid, tag, (at(payload), nbytes), false) }
 }
 
 /// Writes a value where a pointer that is not null leads.

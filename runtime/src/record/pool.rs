@@ -29,7 +29,7 @@ const BATCH: usize = 64;
 const KEPT: usize = 2 * BATCH;
 
 /// The index of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId(u32);
 
 impl RecordId {

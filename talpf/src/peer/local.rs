@@ -7,6 +7,8 @@ use crossbeam_utils::CachePadded;
 use talpf_runtime::service::{SPARE_POLLS_BESIDE_TASKS, Sleeper};
 
 use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::failure::Failure;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sync::{Doorbell, WaitFlag};
 use crate::window::WindowTable;
@@ -112,6 +114,15 @@ impl LocalPeer {
     #[inline]
     pub(crate) fn ring_doorbell(&self) {
         self.doorbell.ring();
+    }
+
+    /// Makes the next pass of the engine fail the run, for callers that hold a lock. `failure` is that
+    /// of the rank.
+    #[cold]
+    pub(crate) fn fail_soon(&self, failure: &Failure, error: &Error) {
+        failure.begin(error);
+        self.ring_doorbell();
+        self.wake_poller();
     }
 
     /// Wakes the polling task, if it sleeps.

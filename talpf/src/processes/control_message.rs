@@ -63,7 +63,8 @@ impl<'a> ControlMessage<'a> {
         match self {
             ControlMessage::WindowRequest { number, request, claim } => {
                 let mut bytes = Vec::with_capacity(HEAD);
-                bytes.extend(numbered(WINDOW_REQUEST, number));
+                bytes.push(WINDOW_REQUEST);
+                bytes.extend(number.to_le_bytes());
                 write_claim(&mut bytes, request, claim);
                 bytes
             }

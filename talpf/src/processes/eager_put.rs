@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::WindowRequest;
 use super::control_message::ControlMessage;
+use super::window_grant::report_refusal;
 use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::immediate::{GRANTED, Immediate, Kind};
@@ -81,28 +82,17 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
             return Post::Nothing;
         }
         let here = self.request.target;
-        self.failure.of(here).begin(&Error::Device(reason));
         if let Some(own) = self.peers.local(here) {
-            own.ring_doorbell();
-            own.wake_poller();
+            own.fail_soon(self.failure.of(here), &Error::Device(reason));
         }
         Post::All
     }
 
-    /// Reports the refusal to both ranks (R7), unless the run has failed and both know.
+    /// Reports the refusal to both ranks (R7).
     pub(super) fn refuse(&self) {
         let EagerPut { peers, failure, request, claim, .. } = self;
-        if failure.each().all(|failure| failure.has_failed()) {
-            return;
-        }
-        // Before the failure, so that the source reports the same.
-        if let Some(source) = peers.remote(claim.source) {
-            source.send(ControlMessage::PutRefusal { request: *request, claim: *claim });
-        }
-        failure.fail(
-            &[request.target],
-            &Error::outside_window(claim, request.target, request.lane, request.round),
-        );
+        let refusal = ControlMessage::PutRefusal { request: *request, claim: *claim };
+        report_refusal(peers, failure, request, claim, refusal);
     }
 }
 

@@ -190,20 +190,16 @@ impl Processes {
             Some((_, ControlMessage::WindowRequest { number, request, claim }))
                 if request.target == self.here && claim.source == from =>
             {
-                let WindowRequest { lane, round, .. } = request;
-                match self.peers.check_ahead(self.here, from, lane, round) {
-                    Ok(()) => self.take_request(number, request, claim),
-                    Err(error) => self.failure.fail(&[self.here], &error),
+                if self.may_be_in(from, request) {
+                    self.take_request(number, request, claim);
                 }
             }
             Some((peer, ControlMessage::Put { landed, request, claim, remote, bytes }))
                 if request.target == self.here && claim.source == from =>
             {
                 peer.take_landed(landed);
-                let WindowRequest { lane, round, .. } = request;
-                match self.peers.check_ahead(self.here, from, lane, round) {
-                    Ok(()) => self.take_eager_put(request, claim, remote, bytes),
-                    Err(error) => self.failure.fail(&[self.here], &error),
+                if self.may_be_in(from, request) {
+                    self.take_eager_put(request, claim, remote, bytes);
                 }
             }
             Some((peer, ControlMessage::Landed { landed })) => peer.take_landed(landed),
@@ -243,6 +239,12 @@ impl Processes {
                 self.failure.fail(&[self.here], &Error::BadControlMessage { rank: from, what });
             }
         }
+    }
+
+    /// Returns `true` if a rank may be in the round of a request by now; otherwise the run fails.
+    fn may_be_in(&self, from: Rank, WindowRequest { lane, round, .. }: WindowRequest) -> bool {
+        let checked = self.peers.check_ahead(self.here, from, lane, round);
+        checked.inspect_err(|error| self.failure.fail(&[self.here], error)).is_ok()
     }
 
     /// Passes a put of a remote rank, with its bytes, to the windows of this one.

@@ -27,21 +27,32 @@ impl WindowGrant {
         Post::All
     }
 
-    /// Reports the refusal to both ranks (R7), unless the run has failed and both know.
+    /// Reports the refusal to both ranks (R7).
     pub(super) fn refuse(&self) {
         let WindowGrant { peers, failure, number, request, claim } = self;
-        if failure.each().all(|failure| failure.has_failed()) {
-            return;
-        }
-        // Before the failure, so that the origin can name its operation.
-        if let Some(source) = peers.remote(claim.source) {
-            source.send(ControlMessage::WindowRefusal { number: *number });
-        }
-        failure.fail(
-            &[request.target],
-            &Error::outside_window(claim, request.target, request.lane, request.round),
-        );
+        let refusal = ControlMessage::WindowRefusal { number: *number };
+        report_refusal(peers, failure, request, claim, refusal);
     }
+}
+
+/// Sends the refusal of an operation to its origin, and fails the run, unless it has failed and both
+/// ranks know.
+pub(super) fn report_refusal(
+    peers: &Peers,
+    failure: &RunFailure,
+    request: &WindowRequest,
+    claim: &Claim,
+    refusal: ControlMessage<'_>,
+) {
+    if failure.each().all(|failure| failure.has_failed()) {
+        return;
+    }
+    // Before the failure, so that the origin can name its operation.
+    if let Some(source) = peers.remote(claim.source) {
+        source.send(refusal);
+    }
+    let WindowRequest { target, lane, round } = *request;
+    failure.fail(&[target], &Error::outside_window(claim, target, lane, round));
 }
 
 impl Landing for WindowGrant {

@@ -31,6 +31,7 @@ mod matrix_windows;
 mod meeting;
 #[path = "../one_sided/operations_in_bodies.rs"]
 mod operations_in_bodies;
+mod outcomes;
 mod outside_window;
 #[path = "../one_sided/overlapping_puts.rs"]
 mod overlapping_puts;

@@ -32,6 +32,8 @@ mod long_transfers;
 mod matrix_windows;
 #[path = "../one_sided/operations_in_bodies.rs"]
 mod operations_in_bodies;
+#[path = "../processes/outcomes.rs"]
+mod outcomes;
 #[path = "../processes/outside_window.rs"]
 mod outside_window;
 #[path = "../one_sided/overlapping_puts.rs"]

@@ -144,8 +144,8 @@ impl Peer {
         }
     }
 
-    /// Copies to or from memory of the peer. Returns `None` if the memory cannot be reached from
-    /// here.
+    /// Copies to or from memory of the peer, while the key `permit` is open if one is given. Returns
+    /// `None` if the memory cannot be reached from here.
     ///
     /// # Safety
     ///
@@ -155,44 +155,16 @@ impl Peer {
         direction: Direction,
         local: NonNull<[u8]>,
         claim: KeyClaim,
+        permit: Option<u64>,
     ) -> Option<CompletionStatus> {
         if local.len() <= SHORT {
             let _writer = self.writer.lock();
             // SAFETY: the contract of this function.
-            return unsafe { self.copy_within(0, direction, local, claim, None) };
+            return unsafe { self.copy_within(0, direction, local, claim, permit) };
         }
         let (_lock, number) = self.lock_long();
         // SAFETY: the contract of this function.
-        unsafe { self.copy_within(number, direction, local, claim, None) }
-    }
-
-    /// Copies as [`copy`](Self::copy) while the key `permit` is open, too. Returns `false` unless
-    /// everything was copied.
-    ///
-    /// # Safety
-    ///
-    /// The contract of [`copy`](Self::copy).
-    pub(super) unsafe fn copy_permitted(
-        &self,
-        direction: Direction,
-        local: NonNull<[u8]>,
-        claim: KeyClaim,
-        permit: u64,
-    ) -> bool {
-        let (writer, long);
-        let number = if local.len() <= SHORT {
-            writer = self.writer.lock();
-            let _ = &writer;
-            0
-        } else {
-            let number;
-            (long, number) = self.lock_long();
-            let _ = &long;
-            number
-        };
-        // SAFETY: the contract of this function.
-        let status = unsafe { self.copy_within(number, direction, local, claim, Some(permit)) };
-        status == Some(CompletionStatus::Success)
+        unsafe { self.copy_within(number, direction, local, claim, permit) }
     }
 
     /// Writes memory of the peer, and notifies it. Returns `None` if the memory cannot be reached

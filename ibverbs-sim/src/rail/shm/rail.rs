@@ -25,7 +25,7 @@ use super::{
     segment::{MemoryFile, ShmSegment},
 };
 use crate::{
-    Access,
+    Access, CompletionStatus,
     rail::{
         Armed, LossReason, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits,
         RailMemory,
@@ -165,6 +165,28 @@ impl ShmRail {
         unsafe { self.emulation.post(to, operation, &self.peers, &self.registrations) }
     }
 
+    /// Copies within the call. Returns `false` unless everything was copied.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Rail::write_at_once`] and [`Rail::read_at_once`].
+    unsafe fn copy_at_once(
+        &self,
+        direction: Direction,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> bool {
+        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
+        let copy = |peer: &Peer| {
+            // SAFETY: the contract of this function.
+            let status = unsafe { peer.copy(direction, local, claim, Some(permit.number())) };
+            status == Some(CompletionStatus::Success)
+        };
+        self.peer(to).is_ok_and(copy)
+    }
+
     /// Takes frames of a peer, at most `most`.
     fn take(
         &self,
@@ -294,7 +316,7 @@ impl Rail for ShmRail {
             // SAFETY: the contract of this function.
             Some(notice) => unsafe { peer.write_with_notice(local, claim, notice)? },
             // SAFETY: as above.
-            None => unsafe { peer.copy(Direction::ToPeer, local, claim) },
+            None => unsafe { peer.copy(Direction::ToPeer, local, claim, None) },
         };
         match status {
             Some(status) => Ok(Posted::Ended(status)),
@@ -315,7 +337,7 @@ impl Rail for ShmRail {
         let peer = self.peer(to)?;
         let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
         // SAFETY: the contract of this function.
-        match unsafe { peer.copy(Direction::FromPeer, local, claim) } {
+        match unsafe { peer.copy(Direction::FromPeer, local, claim, None) } {
             Some(status) => Ok(Posted::Ended(status)),
             // SAFETY: as above.
             None => unsafe { self.emulate(to, OperationKind::Read, local, claim, context) },
@@ -329,12 +351,8 @@ impl Rail for ShmRail {
         remote: &RailAddress,
         permit: &RailKey,
     ) -> bool {
-        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
         // SAFETY: the contract of this function.
-        let copy = |peer: &Peer| unsafe {
-            peer.copy_permitted(Direction::ToPeer, local, claim, permit.number())
-        };
-        self.peer(to).is_ok_and(copy)
+        unsafe { self.copy_at_once(Direction::ToPeer, to, local, remote, permit) }
     }
 
     unsafe fn read_at_once(
@@ -344,12 +362,8 @@ impl Rail for ShmRail {
         remote: &RailAddress,
         permit: &RailKey,
     ) -> bool {
-        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
         // SAFETY: the contract of this function.
-        let copy = |peer: &Peer| unsafe {
-            peer.copy_permitted(Direction::FromPeer, local, claim, permit.number())
-        };
-        self.peer(to).is_ok_and(copy)
+        unsafe { self.copy_at_once(Direction::FromPeer, to, local, remote, permit) }
     }
 
     fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {

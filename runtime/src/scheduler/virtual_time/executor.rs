@@ -1,6 +1,6 @@
 //! The loop of the executor.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::time::Duration;
 
@@ -32,38 +32,13 @@ struct Executor<'w> {
     begun: u64,
 }
 
-/// End of a body that takes time.
+/// End of a body that takes time. Ends at one time differ in their numbers.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct End {
     at_ns: u64,
     number: u64,
     group: usize,
     task: RecordId,
-}
-
-impl End {
-    fn order(&self) -> (u64, u64) {
-        (self.at_ns, self.number)
-    }
-}
-
-impl PartialEq for End {
-    fn eq(&self, other: &Self) -> bool {
-        self.order() == other.order()
-    }
-}
-
-impl Eq for End {}
-
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for End {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.order().cmp(&other.order())
-    }
 }
 
 impl Worker {

@@ -1,6 +1,6 @@
 //! Virtual time: an executor of discrete events in place of workers in real time.
 //!
-//! One thread runs everything. Tasks reach it by the queues of a worker, which it empties after every
+//! A single thread runs everything. Tasks reach it by the queues of a worker, which it empties after every
 //! step. Each group has virtual cores of its own; a ready task takes a free core of its group for as
 //! long as its work costs, and its body is called when that time is over. A body called at the end
 //! needs nothing held back: its regions are its own all the while, and whatever it releases, posts,

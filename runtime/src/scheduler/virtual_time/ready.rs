@@ -1,6 +1,6 @@
 //! The ready tasks of a group, and its free cores.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::record::{RecordId, Urgency, record};
@@ -12,6 +12,7 @@ pub(super) struct Ready {
 }
 
 /// A ready task; the greatest starts first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     /// Priority, whether a body on a core that is free now has released the task, and since when it
     /// is ready.
@@ -36,25 +37,5 @@ impl Ready {
             return None;
         }
         self.tasks.pop().map(|entry| entry.task)
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.order.cmp(&other.order)
     }
 }

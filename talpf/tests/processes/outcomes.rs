@@ -1,0 +1,28 @@
+//! Outcomes of ranks that are not in one process, whatever connects them.
+
+use std::future::Future;
+
+use talpf::{Config, Context, Error};
+
+use crate::common::run_all;
+
+/// Most words of a put that are copied, as they travel with its claim.
+pub(crate) const COPIED: usize = 512;
+
+/// Returns the results of the ranks, or the error of one of them.
+pub(crate) fn run<R, F>(config: Config, main: impl Fn(Context) -> F + Sync) -> Result<Vec<R>, Error>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    run_all(config, main).into_iter().collect()
+}
+
+/// Asserts that every part is in the text of an error of a rank, or that it is the failure of a
+/// peer.
+#[track_caller]
+pub(crate) fn says(error: &Error, parts: &[&str]) {
+    if !matches!(error, Error::PeerFailed { .. }) {
+        crate::in_one_process::says(error, parts);
+    }
+}
