@@ -78,9 +78,9 @@ impl Peers {
         })
     }
 
-    /// Iterates over the remote ranks that have sent their last control message.
+    /// Iterates over the remote ranks of which nothing arrives any more.
     pub(crate) fn finished(&self) -> impl Iterator<Item = Rank> {
-        self.remotes().filter(|peer| peer.is_finished()).map(|peer| peer.rank)
+        self.remotes().filter(|peer| peer.has_nothing_left()).map(|peer| peer.rank)
     }
 
     /// Returns `true` if a thread that posts to `target` carries that out itself, so that several

@@ -9,7 +9,9 @@ pub(super) struct EagerCounts {
     sent: AtomicU32,
     /// Puts that have landed there, as far as the peer has reported.
     landed_there: AtomicU32,
-    /// Puts of the peer that have landed here.
+    /// Puts that came from the peer.
+    received: AtomicU32,
+    /// Puts of the peer that have landed here, and count as arrivals of their rounds.
     landed_here: AtomicU32,
     /// Puts that were reported to the peer.
     reported: AtomicU32,
@@ -32,6 +34,17 @@ impl EagerCounts {
             is_later.then_some(landed)
         };
         let _ = self.landed_there.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+    }
+
+    /// Counts a put that came from the peer.
+    pub(super) fn note_received(&self) {
+        self.received.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Returns `true` if every put that came from the peer has landed here.
+    pub(super) fn have_landed(&self) -> bool {
+        let landed = self.landed_here.load(Ordering::Acquire);
+        landed == self.received.load(Ordering::Acquire)
     }
 
     /// Counts a put of the peer that has landed here.

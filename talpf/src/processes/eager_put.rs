@@ -65,10 +65,7 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
         let immediate = Immediate::new(Kind::Eager, lane, round).to_bits();
         let payload = Immediate::payload(round, payload).to_ne_bytes();
         match endpoint.post_inline(here, Operation::SendWithImmediate { immediate }, &payload) {
-            Ok(()) => {
-                peer.note_eager_landed();
-                Post::All
-            }
+            Ok(()) => Post::All,
             Err(error) => match self.not_posted(error.reason) {
                 Post::Nothing => Post::Some,
                 post => post,

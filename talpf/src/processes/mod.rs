@@ -198,6 +198,7 @@ impl Processes {
                 if request.target == self.here && claim.source == from =>
             {
                 peer.take_landed(landed);
+                peer.note_eager_put();
                 if self.may_be_in(from, request) {
                     self.take_eager_put(request, claim, remote, bytes);
                 }

@@ -89,9 +89,25 @@ impl RemotePeer {
         self.eager.take_landed(landed);
     }
 
-    /// Notes that an eager put of the peer has landed, or will without further waiting.
-    pub(super) fn note_eager_landed(&self) {
+    /// Notes that an eager put came from the peer.
+    pub(super) fn note_eager_put(&self) {
+        self.eager.note_received();
+    }
+
+    /// Notes that an eager put of the peer has arrived in its round. Returns `true` if the peer needs
+    /// nothing more, so that its arrivals may be complete.
+    pub(crate) fn note_eager_arrival(&self, was_granted: bool) -> bool {
+        if was_granted {
+            self.note_arrival();
+        }
         self.eager.note_landed();
+        self.is_finished()
+    }
+
+    /// Returns `true` if the peer has sent its last control message, and every operation that came
+    /// before has arrived in its round.
+    pub(crate) fn has_nothing_left(&self) -> bool {
+        self.is_finished() && self.eager.have_landed()
     }
 
     /// Reports the eager puts of the peer that have landed, if they are half of its credit.

@@ -195,8 +195,10 @@ impl State {
         if writer != self.rank || source.0 >= self.ranks {
             return None;
         }
-        if payload & GRANTED != 0 {
-            sender.peers.note_granted_arrival(source);
+        let peer = sender.peers.remote(source)?;
+        if peer.note_eager_arrival(payload & GRANTED != 0) {
+            // A sync may wait in vain for more: that is known once this one counts.
+            sender.own.ring_doorbell();
         }
         Some(source)
     }

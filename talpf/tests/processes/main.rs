@@ -13,6 +13,7 @@ mod conflicts;
 #[path = "../one_sided/credits.rs"]
 mod credits;
 mod double_buffered_channel;
+mod eager_puts;
 #[path = "../one_sided/early_puts.rs"]
 mod early_puts;
 mod end_of_run;

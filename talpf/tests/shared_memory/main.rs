@@ -16,6 +16,8 @@ mod conflicts;
 mod credits;
 #[path = "../processes/double_buffered_channel.rs"]
 mod double_buffered_channel;
+#[path = "../processes/eager_puts.rs"]
+mod eager_puts;
 #[path = "../one_sided/early_puts.rs"]
 mod early_puts;
 #[path = "../processes/failures.rs"]
