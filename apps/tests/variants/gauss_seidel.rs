@@ -19,7 +19,7 @@ const SHAPES: [[usize; 4]; 10] = [
     [7, 7, 2, 1],
     [130, 70, 64, 2],
     // More block columns than lanes.
-    [5, 600, 1, 3],
+    [5, 300, 1, 3],
 ];
 
 const WITH_RANKS: [Variant; 4] =

@@ -55,7 +55,7 @@ fn fork_join_is_serial_for_any_number_of_workers() {
 fn tasks_are_serial_on_any_number_of_ranks_and_workers() {
     for variant in WITH_RANKS {
         for priorities in [false, true] {
-            let problem = problem([101, 6, 3], priorities);
+            let problem = problem([61, 6, 3], priorities);
             check::<Nbody>(variant, &problem, &[1, 2, 3, 4, 7, 8, 16], &[1, 2, 8]);
         }
     }

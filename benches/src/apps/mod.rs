@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     ));
     let mut bench = Bench {
         only: &options.only,
-        step_divisor: if options.quick { 5 } else { 1 },
+        step_divisor: if options.quick { 20 } else { 1 },
         plan,
         peers: Peers::default(),
         lines: Vec::new(),

@@ -106,10 +106,10 @@ fn or_all<T: Copy>(chosen: &[T], all: &[T]) -> Vec<T> {
 }
 
 /// Returns the number of steps, for about 2,000 tasks in narrow graphs and 8,000 in wide ones; a
-/// fifth of that in the quick mode.
+/// twentieth of that in the quick mode.
 fn steps(width: usize, options: &Options) -> usize {
     let steps = if width < WIDE { 1000 } else { 250 };
-    if options.quick { steps / 5 } else { steps }
+    if options.quick { steps / 20 } else { steps }
 }
 
 /// Returns the power of two of iterations that one core runs in about `time`.
