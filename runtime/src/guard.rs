@@ -194,6 +194,13 @@ macro_rules! guard {
                 self.part.array_label()
             }
 
+            /// Iterates over the rows as slices; a contiguous region is one row.
+            #[doc(hidden)]
+            pub fn row_slices(&self) -> impl Iterator<Item = &[T]> {
+                // SAFETY: while the guard lives nobody has a `&mut` to the region, but through it.
+                (0..self.part.rows).map(|row| unsafe { &*self.part.row(row) })
+            }
+
             /// Returns where the bytes of the elements are. They may be read as long as the guard
             /// lives, and written if it is a guard that writes.
             #[doc(hidden)]
@@ -262,6 +269,14 @@ macro_rules! writing_guard {
         }
 
         impl<T, D> $name<T, D> {
+            /// As `row_slices`, to be written.
+            #[doc(hidden)]
+            pub fn row_slices_mut(&mut self) -> impl Iterator<Item = &mut [T]> {
+                // SAFETY: nobody else reads or writes the region while the guard lives, and rows do
+                // not overlap.
+                (0..self.part.rows).map(|row| unsafe { &mut *self.part.row(row) })
+            }
+
             /// Releases the region as poisoned: its task has failed, and tasks that depend on the
             /// region do not run. For operations that should have filled it and did not.
             pub fn fail(self, reason: impl Into<String>) {

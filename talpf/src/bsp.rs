@@ -6,7 +6,7 @@
 //! while a window waits for it, and ranks may put whole arrays in a circle.
 
 use bytemuck::Pod;
-use talpf_runtime::{Array, Region};
+use talpf_runtime::{Array, In, Out, Region};
 
 use crate::error::Error;
 use crate::lane::Lane;
@@ -57,22 +57,30 @@ impl<'r> Bsp<'r> {
     /// **Errors**: a full queue, which has room for as many operations as
     /// [`Context::resize_message_queue`](crate::Context::resize_message_queue) says; then nothing
     /// has changed, and the program may resize it.
-    pub fn put<T: Pod + Send + Sync>(
+    pub fn put<T, D>(
         &mut self,
-        from: &Region<'r, T>,
+        from: &Region<'r, T, D>,
         to: RemoteRegion<'_, T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        T: Pod + Send + Sync,
+        D: Send + Sync + 'static,
+    {
         self.queue(Put { from: *from, to: KeptRemote::new(&to), copy: None })
     }
 
     /// Queues a get of a region of a slot of [`register_global`](crate::Context::register_global) into `to`.
     ///
     /// **Completion**, **Errors**: as [`Bsp::put`].
-    pub fn get<T: Pod + Send + Sync>(
+    pub fn get<T, D>(
         &mut self,
         from: RemoteRegion<'_, T>,
-        to: &Region<'r, T>,
-    ) -> Result<(), Error> {
+        to: &Region<'r, T, D>,
+    ) -> Result<(), Error>
+    where
+        T: Pod + Send + Sync,
+        D: Send + Sync + 'static,
+    {
         self.queue(Get { from: KeptRemote::new(&from), to: *to, copy: None })
     }
 
@@ -127,18 +135,22 @@ trait Queued: Send + Sync {
 }
 
 /// Queued put.
-struct Put<'r, T> {
-    from: Region<'r, T>,
+struct Put<'r, T, D> {
+    from: Region<'r, T, D>,
     to: KeptRemote<T>,
     /// Copy of what the operation has read.
     copy: Option<Array<T>>,
 }
 
-impl<T: Pod + Send + Sync> Queued for Put<'_, T> {
+impl<T: Pod + Send + Sync, D: Send + Sync + 'static> Queued for Put<'_, T, D> {
     fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
         let copy = array_like(lane, &self.from)?;
+        let cols = self.from.rect().cols().max(1);
         let task = lane.group().task("copy").input(&self.from).output(&copy.all());
-        task.spawn(|from, mut to| to.copy_from_slice(&from))?;
+        task.spawn(move |from: In<T, D>, mut to: Out<T>| {
+            let rows = from.row_slices().zip(to.chunks_mut(cols));
+            rows.for_each(|(from, to)| to.copy_from_slice(from));
+        })?;
         self.copy = Some(copy);
         Ok(())
     }
@@ -152,14 +164,14 @@ impl<T: Pod + Send + Sync> Queued for Put<'_, T> {
 }
 
 /// Queued get.
-struct Get<'r, T> {
+struct Get<'r, T, D> {
     from: KeptRemote<T>,
-    to: Region<'r, T>,
+    to: Region<'r, T, D>,
     /// Copy of what the operation has read.
     copy: Option<Array<T>>,
 }
 
-impl<T: Pod + Send + Sync> Queued for Get<'_, T> {
+impl<T: Pod + Send + Sync, D: Send + Sync + 'static> Queued for Get<'_, T, D> {
     fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
         let copy = array_like(lane, &self.to)?;
         lane.get(self.from.region(), &copy.all())?;
@@ -169,15 +181,19 @@ impl<T: Pod + Send + Sync> Queued for Get<'_, T> {
 
     fn end(&mut self, lane: &Lane) -> Result<(), Error> {
         let Some(copy) = &self.copy else { return Ok(()) };
+        let cols = self.to.rect().cols().max(1);
         let task = lane.group().task("copy").input(&copy.all()).output(&self.to);
-        Ok(task.spawn(|from, mut to| to.copy_from_slice(&from))?)
+        Ok(task.spawn(move |from: In<T>, mut to: Out<T, D>| {
+            let rows = from.chunks(cols).zip(to.row_slices_mut());
+            rows.for_each(|(from, to)| to.copy_from_slice(from));
+        })?)
     }
 }
 
 /// Makes an array as long as a region.
-fn array_like<T: Pod + Send + Sync>(
+fn array_like<T: Pod + Send + Sync, D>(
     lane: &Lane,
-    region: &Region<'_, T>,
+    region: &Region<'_, T, D>,
 ) -> Result<Array<T>, Error> {
     region.check()?;
     let len = region.len();

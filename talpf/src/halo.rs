@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use talpf_runtime::{Ix2, Matrix, Rect, Region};
 
 use crate::all_gather::Call;
+use crate::bsp::Bsp;
 use crate::context::Context;
 use crate::decomposition::{Decomposition, Face, ranges};
 use crate::error::Error;
@@ -132,6 +133,20 @@ impl<T: Pod + Send + Sync> Halo<T> {
     /// **Completion**, **Errors**: as [`OneSided::put`].
     pub fn put_face<'r>(&'r self, scope: &impl OneSided<'r>, face: &Face) -> Result<(), Error> {
         scope.put(&face.edge_of(&self.matrix), self.remote(face.neighbour, &face.its_halo))
+    }
+
+    /// Queues the puts of all edges into the halos of the neighbours, for the sync of plain BSP.
+    ///
+    /// **Completion**, **Errors**: as [`Bsp::put`].
+    pub fn queue<'r>(&'r self, bsp: &mut Bsp<'r>) -> Result<(), Error> {
+        self.faces.iter().try_for_each(|face| self.queue_face(bsp, face))
+    }
+
+    /// Queues the put of one edge into the halo of the neighbour, for the sync of plain BSP.
+    ///
+    /// **Completion**, **Errors**: as [`Bsp::put`].
+    pub fn queue_face<'r>(&'r self, bsp: &mut Bsp<'r>, face: &Face) -> Result<(), Error> {
+        bsp.put(&face.edge_of(&self.matrix), self.remote(face.neighbour, &face.its_halo))
     }
 
     /// Declares the gets of all halos from the edges of the neighbours, which

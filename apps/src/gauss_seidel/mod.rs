@@ -41,6 +41,7 @@ impl App for GaussSeidel {
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,
         Variant::ForkJoin,
+        Variant::Lpf,
         Variant::TalpfDefault,
         Variant::TalpfLanes,
         Variant::Tampi,

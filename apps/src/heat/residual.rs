@@ -70,7 +70,9 @@ impl Residual {
     ) -> Option<CheckedStep<'_>> {
         let changes = &self.reduction.as_ref()?.changes;
         match step {
-            Step::Spawned(_) => (number == last).then_some(CheckedStep { changes, number: None }),
+            Step::Spawned(_) | Step::Superstep(..) => {
+                (number == last).then_some(CheckedStep { changes, number: None })
+            }
             _ => Some(CheckedStep { changes, number: Some(last) }),
         }
     }

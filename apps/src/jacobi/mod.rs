@@ -37,6 +37,7 @@ impl App for Jacobi {
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,
         Variant::ForkJoin,
+        Variant::Lpf,
         Variant::TalpfDefault,
         Variant::TalpfCached,
         Variant::TalpfCachedBarrier,

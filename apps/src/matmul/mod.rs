@@ -41,6 +41,7 @@ impl App for Matmul {
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,
         Variant::ForkJoin,
+        Variant::Lpf,
         Variant::TalpfDefault,
         Variant::TalpfCached,
         Variant::TalpfCachedBarrier,

@@ -13,8 +13,8 @@ use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Variant,
-    declare_count, solve_on_ranks,
+    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps,
+    Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, matrix};
 
@@ -40,14 +40,17 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.barrier().await?;
     let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
-    ctx.spawn_steps(input.machine, steps, 2, &mut lookahead, |step, number| {
-        for hop in 0..ctx.size() {
-            if hop + 1 < ctx.size() {
-                slices.ring.pass_on(hop, step)?;
-            }
-            slices.declare_products(&ctx, hop, step, number)?;
+    let repeated = Steps { count: steps, unroll: 2, parts: ctx.size() };
+    ctx.spawn_steps(input.machine, repeated, &mut lookahead, |step, number, hop| {
+        let is_last = hop + 1 == ctx.size();
+        if !is_last {
+            slices.ring.pass_on(hop, step)?;
         }
-        declare_count(&ctx, &input.observer, step, &slices.last(number))
+        slices.declare_products(&ctx, hop, step, number)?;
+        if is_last {
+            declare_count(&ctx, &input.observer, step, &slices.last(number))?;
+        }
+        Ok(())
     })
     .await?;
     ctx.group().wait().await?;

@@ -15,7 +15,7 @@ use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
     LOOKAHEAD, Machine, Messages, Observer, Pace, Part, Protocol, RankContext, RunInput, Step,
-    Variant, declare_count, solve_on_ranks,
+    Steps, Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -48,12 +48,14 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.barrier().await?;
     let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
-    ctx.spawn_steps(input.machine, steps, 2, &mut lookahead, |step, number| {
-        for round in 0..tiles.side {
-            tiles.declare_exchange(step, number, round)?;
-            tiles.declare_products(step, number, round)?;
+    let repeated = Steps { count: steps, unroll: 2, parts: tiles.side };
+    ctx.spawn_steps(input.machine, repeated, &mut lookahead, |step, number, round| {
+        tiles.declare_exchange(step, number, round)?;
+        tiles.declare_products(step, number, round)?;
+        if round + 1 == tiles.side {
+            declare_count(&ctx, &input.observer, step, &tiles.last(number))?;
         }
-        declare_count(&ctx, &input.observer, step, &tiles.last(number))
+        Ok(())
     })
     .await?;
     ctx.group().wait().await?;

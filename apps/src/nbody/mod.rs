@@ -46,6 +46,7 @@ impl App for Nbody {
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,
         Variant::ForkJoin,
+        Variant::Lpf,
         Variant::TalpfDefault,
         Variant::TalpfCached,
         Variant::TalpfCachedBarrier,

@@ -12,8 +12,8 @@ use super::{Problem, Solution, kernel};
 use crate::Error;
 use crate::partition::share;
 use crate::run::{
-    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Variant,
-    declare_count, solve_on_ranks,
+    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps,
+    Variant, declare_count, solve_on_ranks,
 };
 
 /// Moves the particles of `problem` with tasks on the ranks and workers of `machine`.
@@ -40,9 +40,18 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.barrier().await?;
     let started = ctx.now();
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
-    ctx.spawn_steps(input.machine, steps, 1, &mut lookahead, |step, _| {
-        blocks.declare_step(&ctx, step)?;
-        declare_count(&ctx, &input.observer, step, &blocks.last())
+    let steps = Steps { count: steps, unroll: 1, parts: ctx.size() };
+    ctx.spawn_steps(input.machine, steps, &mut lookahead, |step, _, hop| {
+        let is_last = hop + 1 == ctx.size();
+        if !is_last {
+            blocks.ring.pass_on(hop, step)?;
+        }
+        blocks.declare_pulls(&ctx, hop, step)?;
+        if is_last {
+            blocks.declare_moves(step)?;
+            declare_count(&ctx, &input.observer, step, &blocks.last())?;
+        }
+        Ok(())
     })
     .await?;
     ctx.group().wait().await?;
@@ -87,17 +96,6 @@ impl Blocks {
             pieces: shape.pieces,
             own: mine.len(),
         })
-    }
-
-    /// Declares all hops and then the moves.
-    fn declare_step<'a>(&'a self, ctx: &RankContext, step: Step<'_, 'a>) -> Result<(), Error> {
-        for hop in 0..ctx.size() {
-            if hop + 1 < ctx.size() {
-                self.ring.pass_on(hop, step)?;
-            }
-            self.declare_pulls(ctx, hop, step)?;
-        }
-        self.declare_moves(step)
     }
 
     /// Declares a task for each pair of an own block and one that is here in this hop.

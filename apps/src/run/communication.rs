@@ -17,6 +17,9 @@ pub(crate) struct Protocol {
     pub(crate) transfer: Transfer,
     /// Mode of every sync; each rank fills in its number of arrivals under `Msg`.
     pub(crate) mode: SyncMode,
+    /// `true` if puts are queued until all tasks of a superstep have ended, and a sync of all slots
+    /// follows: plain BSP, as in LPF.
+    pub(crate) is_queued: bool,
 }
 
 /// Direction of one-sided transfers.
@@ -56,10 +59,15 @@ impl Communication {
     }
 
     pub(crate) const fn put(mode: SyncMode) -> Self {
-        Self::OneSided(Protocol { transfer: Transfer::Put, mode })
+        Self::OneSided(Protocol { transfer: Transfer::Put, mode, is_queued: false })
     }
 
     pub(crate) const fn get(mode: SyncMode) -> Self {
-        Self::OneSided(Protocol { transfer: Transfer::Get, mode })
+        Self::OneSided(Protocol { transfer: Transfer::Get, mode, is_queued: false })
+    }
+
+    pub(crate) const fn queued_put() -> Self {
+        let (transfer, mode) = (Transfer::Put, SyncMode::DEFAULT);
+        Self::OneSided(Protocol { transfer, mode, is_queued: true })
     }
 }

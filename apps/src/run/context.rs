@@ -43,6 +43,11 @@ impl RankContext {
         }
     }
 
+    /// Returns `true` if puts are queued until all tasks of a superstep have ended.
+    pub(crate) fn is_plain_bsp(&self) -> bool {
+        matches!(self, Self::OneSided(_, Protocol { is_queued: true, .. }))
+    }
+
     /// Waits until all ranks have called it.
     pub(crate) async fn barrier(&self) -> Result<(), Error> {
         match self {

@@ -41,5 +41,5 @@ pub(crate) use messages::Messages;
 pub(crate) use observer::ThreadTrace;
 pub(crate) use pace::Pace;
 pub(crate) use ranks::{Part, RunInput, solve_on_ranks};
-pub(crate) use replay::{LOOKAHEAD, Step, declare_count};
+pub(crate) use replay::{LOOKAHEAD, Step, Steps, declare_count};
 pub(crate) use ring::{Ring, Shape};

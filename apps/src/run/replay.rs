@@ -1,21 +1,27 @@
 //! Steps whose tasks are spawned anew or replayed.
 
-use talpf::{Lane, LaneScope};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use talpf::{Bsp, Lane, LaneScope};
 use talpf_runtime::{Each, Lookahead, Region, Scope, TaskBuilder};
 use talpf_traces::{Event, ValueKind};
 
-use super::{Machine, Observer, RankContext};
+use super::{Machine, Observer, Protocol, RankContext};
 use crate::Error;
 
 /// Number of steps that overlap in most applications. Enough to have work while data is in flight;
 /// more costs memory and caches.
 pub(crate) const LOOKAHEAD: usize = 4;
 
+/// Puts that wait for the end of a superstep, if it has an exchange.
+type PutQueue<'a> = Mutex<Option<Bsp<'a>>>;
+
 /// Step of a rank, whose tasks are spawned or replayed.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'s, 'a> {
     /// Tasks and operations are spawned.
     Spawned(&'s RankContext),
+    /// Tasks are spawned, and puts are queued.
+    Superstep(&'s talpf::Context, &'s PutQueue<'a>),
     /// Tasks and operations are declared once, for all steps of an iteration.
     Replayed(&'s talpf::Iteration<'s, 'a>),
     /// Tasks, of which some send or receive messages, are declared once.
@@ -26,6 +32,7 @@ impl<'a> Scope<'a> for Step<'_, 'a> {
     fn task(&self, label: &'static str) -> TaskBuilder<'_, (), (), Each<'_, 'a>> {
         match self {
             Self::Spawned(ctx) => Scope::task(ctx.group(), label),
+            Self::Superstep(ctx, _) => Scope::task(ctx.group(), label),
             Self::Replayed(iteration) => Scope::task(*iteration, label),
             Self::WithMessages(iteration) => Scope::task(*iteration, label),
         }
@@ -41,32 +48,70 @@ impl<'a> Step<'_, 'a> {
         'a: 's,
     {
         match self {
-            Self::Spawned(_) => Ok(LaneScope::Spawned(lane)),
+            Self::Spawned(_) | Self::Superstep(..) => Ok(LaneScope::Spawned(lane)),
             Self::Replayed(iteration) => Ok(LaneScope::Replayed(iteration.on(lane)?)),
             Self::WithMessages(_) => unreachable!("messages have no lane"),
         }
     }
+
+    /// Returns the queue for the puts of a superstep, which then ends with a sync of all ranks;
+    /// `None` if puts are not queued.
+    pub(crate) fn queue(&self) -> Option<MappedMutexGuard<'_, Bsp<'a>>> {
+        let Self::Superstep(ctx, queue) = self else { return None };
+        Some(MutexGuard::map(queue.lock(), |queue| queue.get_or_insert_with(|| ctx.bsp())))
+    }
+}
+
+/// Steps of a run.
+pub(crate) struct Steps {
+    /// Number of steps.
+    pub(crate) count: usize,
+    /// Number of steps after which the graph is the same again.
+    pub(crate) unroll: usize,
+    /// Number of parts of a step, of which each has at most one exchange.
+    pub(crate) parts: usize,
 }
 
 impl RankContext {
-    /// Spawns `steps` steps: `unroll` of them are declared, to be replayed, or each is spawned once
+    /// Spawns `steps`: some of them are declared, to be replayed, or each is spawned once
     /// `lookahead` lets it. `declare` gets the number of the step, or of the first of those that it
-    /// declares.
+    /// declares, and the number of its part.
     pub(crate) async fn spawn_steps<'a>(
         &'a self,
         machine: Machine,
-        steps: usize,
-        unroll: usize,
+        steps: Steps,
         lookahead: &mut Lookahead,
-        declare: impl Fn(Step<'_, 'a>, usize) -> Result<(), Error>,
+        declare: impl Fn(Step<'_, 'a>, usize, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let Steps { count, unroll, parts } = steps;
         if machine.replays() {
-            self.iterate(steps, unroll, declare)?;
-        } else {
-            for step in 0..steps {
-                lookahead.step().await?;
-                declare(Step::Spawned(self), step)?;
+            return self.iterate(count, unroll, |step, number| {
+                (0..parts).try_for_each(|part| declare(step, number, part))
+            });
+        }
+        for number in 0..count {
+            lookahead.step().await?;
+            for part in 0..parts {
+                self.spawn_part(|step| declare(step, number, part)).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Spawns a part of a step. If puts are queued and the part has an exchange, it ends a
+    /// superstep: all tasks are waited for, then all ranks sync.
+    pub(crate) async fn spawn_part<'a>(
+        &'a self,
+        declare: impl FnOnce(Step<'_, 'a>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let RankContext::OneSided(ctx, Protocol { is_queued: true, .. }) = self else {
+            return declare(Step::Spawned(self));
+        };
+        let queue = PutQueue::default();
+        declare(Step::Superstep(ctx, &queue))?;
+        if let Some(mut bsp) = queue.into_inner() {
+            ctx.group().wait().await?;
+            bsp.sync().await?;
         }
         Ok(())
     }

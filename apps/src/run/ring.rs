@@ -111,6 +111,12 @@ impl Ring {
                 // rank keeps its next hop.
                 let scope = step.on(ctx)?;
                 let [next, previous] = [next, previous].map(|rank| Rank(rank as u32));
+                if let Some(mut bsp) = step.queue() {
+                    return (0..self.shape.pieces).try_for_each(|piece| {
+                        let to = slots[there].region(next, self.rows_of(piece), ..);
+                        Ok(bsp.put(&self.piece(here, piece), to)?)
+                    });
+                }
                 let mut sync = scope.sync(protocol.mode.expecting(self.shape.pieces as u32));
                 for piece in 0..self.shape.pieces {
                     let rows = self.rows_of(piece);

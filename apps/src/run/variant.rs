@@ -14,6 +14,8 @@ pub enum Variant {
     Serial,
     /// Threads with a barrier.
     ForkJoin,
+    /// Tasks that end in a barrier, then puts and a sync of all slots: plain BSP.
+    Lpf,
     /// Tasks and puts; default syncs.
     TalpfDefault,
     /// Tasks and puts; cached syncs.
@@ -42,6 +44,7 @@ impl Variant {
         match self {
             Self::Serial => "serial",
             Self::ForkJoin => "fork-join",
+            Self::Lpf => "lpf",
             Self::TalpfDefault => "talpf-default",
             Self::TalpfCached => "talpf-cached",
             Self::TalpfCachedBarrier => "talpf-cached-barrier",
@@ -60,6 +63,7 @@ impl Variant {
         match self {
             Self::Serial => "One thread and no synchronisation: the reference for all others",
             Self::ForkJoin => "Threads, one for each part of the work, and barriers",
+            Self::Lpf => "Tasks that end in a barrier; then queued puts and a sync, as in LPF",
             Self::TalpfDefault => {
                 "Tasks; puts; counts exchanged and a barrier at the end of every round"
             }
@@ -112,6 +116,7 @@ impl Variant {
     pub(crate) fn communication(self) -> Option<Communication> {
         match self {
             Self::Serial | Self::ForkJoin => None,
+            Self::Lpf => Some(Communication::queued_put()),
             Self::TalpfDefault => Some(Communication::put(SyncMode::DEFAULT)),
             Self::TalpfCached | Self::TalpfRawCached => Some(Communication::put(SyncMode::CACHED)),
             Self::TalpfCachedBarrier => Some(Communication::put(SyncMode::CACHED.with_barrier())),

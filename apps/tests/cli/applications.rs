@@ -26,9 +26,10 @@ fn variants(app: &str) -> Vec<&'static str> {
         return variants;
     }
     variants.extend(match app {
-        "gauss-seidel" => &["talpf-default", "talpf-lanes"][..],
+        "gauss-seidel" => &["lpf", "talpf-default", "talpf-lanes"][..],
         "matmul-g" => &["talpf-get"],
         _ => &[
+            "lpf",
             "talpf-default",
             "talpf-cached",
             "talpf-cached-barrier",

@@ -102,7 +102,7 @@ fn ranks_count_in_what_is_larger_than_memory() {
 fn unknown_variant() {
     let error = error_of(&talpf("jacobi --variant fork"));
     assert!(error.starts_with("invalid value 'fork' for '--variant <VARIANT>'"), "{error}");
-    let all = "serial, fork-join, talpf-default, talpf-cached, talpf-cached-barrier, \
+    let all = "serial, fork-join, lpf, talpf-default, talpf-cached, talpf-cached-barrier, \
                talpf-cached-ack, talpf-raw-cached, talpf-msg, talpf-get, tampi, tampi-blocking";
     assert!(error.contains(all), "{error}");
 }

@@ -35,6 +35,7 @@ fn every_variant_has_the_checksum_of_serial() {
     assert_eq!(value(&serial, "workers"), "1");
     for workers in [1, 2, 3, 8] {
         for variant in [
+            "lpf",
             "talpf-default",
             "talpf-cached",
             "talpf-raw-cached",

@@ -19,6 +19,7 @@ fn launch(processes: usize, run: &str) -> std::process::Output {
 fn every_one_sided_variant_is_serial_in_processes() {
     let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
     let mut runs: Vec<(usize, String)> = [
+        "lpf",
         "talpf-default",
         "talpf-cached",
         "talpf-cached-barrier",

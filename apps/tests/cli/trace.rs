@@ -5,9 +5,10 @@ use tempfile::tempdir;
 
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
-const VARIANTS: [&str; 11] = [
+const VARIANTS: [&str; 12] = [
     "serial",
     "fork-join",
+    "lpf",
     "talpf-default",
     "talpf-cached",
     "talpf-cached-barrier",

@@ -22,8 +22,13 @@ const SHAPES: [[usize; 4]; 10] = [
     [5, 300, 1, 3],
 ];
 
-const WITH_RANKS: [Variant; 4] =
-    [Variant::TalpfDefault, Variant::TalpfLanes, Variant::Tampi, Variant::TampiBlocking];
+const WITH_RANKS: [Variant; 5] = [
+    Variant::Lpf,
+    Variant::TalpfDefault,
+    Variant::TalpfLanes,
+    Variant::Tampi,
+    Variant::TampiBlocking,
+];
 
 fn problem([rows, cols, block, steps]: [usize; 4]) -> Problem {
     Problem::new(rows, cols, block, steps, heat::default_sources()).unwrap()

@@ -22,7 +22,8 @@ const SHAPES: [[usize; 4]; 9] = [
     [130, 70, 64, 2],
 ];
 
-const WITH_RANKS: [Variant; 9] = [
+const WITH_RANKS: [Variant; 10] = [
+    Variant::Lpf,
     Variant::TalpfDefault,
     Variant::TalpfCached,
     Variant::TalpfCachedBarrier,

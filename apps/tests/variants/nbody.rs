@@ -10,7 +10,8 @@ use crate::{check, progress_is_counted};
 const SHAPES: [[usize; 3]; 6] =
     [[96, 8, 3], [101, 6, 3], [130, 7, 2], [1, 1, 4], [40, 1, 2], [33, 100, 2]];
 
-const WITH_RANKS: [Variant; 7] = [
+const WITH_RANKS: [Variant; 8] = [
+    Variant::Lpf,
     Variant::TalpfDefault,
     Variant::TalpfCached,
     Variant::TalpfCachedBarrier,

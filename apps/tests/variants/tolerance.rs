@@ -86,7 +86,7 @@ fn every_variant_ends_as_serial_does() {
 #[test]
 fn grids_end_as_serial_does() {
     let problem = problem([19, 13, 4, 1000], 1e-2).on_grid(Some([2, 3]));
-    for variant in [Variant::TalpfCached, Variant::TalpfGet, Variant::Tampi] {
+    for variant in [Variant::Lpf, Variant::TalpfCached, Variant::TalpfGet, Variant::Tampi] {
         check::<Jacobi>(variant, &problem, &[6], &[2]);
     }
 }

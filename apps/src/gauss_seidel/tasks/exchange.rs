@@ -94,6 +94,10 @@ impl Exchange {
             }
             Means::Puts { halo, .. } if halo.faces().is_empty() => {}
             Means::Puts { protocol, halo, lanes } => {
+                if let Some(mut bsp) = step.queue() {
+                    let mut sent = (0..self.faces.len()).flat_map(sent);
+                    return Ok(sent.try_for_each(|face| halo.queue_face(&mut bsp, face))?);
+                }
                 for LaneColumns { lane, columns } in lanes {
                     let scope = step.on(lane)?;
                     for face in columns.clone().flat_map(sent) {

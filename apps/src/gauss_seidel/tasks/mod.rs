@@ -5,6 +5,8 @@
 //! alternate: in every superstep half of the ranks compute and send their outermost rows to those
 //! that compute in the next, which have a window for them, or a receive.
 //!
+//! **lpf** waits for all tasks of a superstep, then puts and ends it with one sync of all ranks.
+//!
 //! **talpf-default** ends a superstep with one sync of all ranks. A rank that does not compute
 //! waits until the last of the others has computed: half of the ranks are idle at any time.
 //!
@@ -69,18 +71,24 @@ async fn rank(
     let mut superstep = 0;
     while let Some(period) = periods.begin() {
         let before = band.residual.of_period_before(&periods)?;
-        // After the last superstep of the period in which this rank computes.
-        let end = 2 * period.end + ctx.rank() - 1;
+        let (mut steps, mut last) = (0..period.end, ctx.rank());
+        if ctx.is_plain_bsp() {
+            // All ranks end the period in the same superstep, as tasks are waited for in each, and
+            // a reduction is of all ranks.
+            (steps, last, superstep) = (period.clone(), ctx.size() - 1, 2 * period.start);
+        }
+        // After the last superstep of the period in which this rank, or any, computes.
+        let end = 2 * period.end + last - 1;
         if input.machine.replays() {
-            let mut steps = period.len();
+            let mut repeats = period.len();
             if superstep == 0 {
-                band.spawn(&mut lookahead, 0..ctx.rank() + 1, &period).await?;
+                band.spawn(&mut lookahead, 0..ctx.rank() + 1, &steps).await?;
                 ctx.group().wait().await?;
-                steps -= 1;
+                repeats -= 1;
             }
-            band.iterate(steps)?;
+            band.iterate(repeats)?;
         } else {
-            band.spawn(&mut lookahead, superstep..end, &period).await?;
+            band.spawn(&mut lookahead, superstep..end, &steps).await?;
         }
         superstep = end;
         if let Some(before) = before {
@@ -131,24 +139,27 @@ impl<'r> Band<'r> {
         Ok(Self { ctx, observer, field, exchange, residual, pace, block, columns })
     }
 
-    /// Spawns the tasks of `supersteps`, in which ranks compute steps of `period` and earlier ones.
+    /// Spawns the tasks of `supersteps`, in which ranks compute those of `steps`.
     async fn spawn(
         &self,
         lookahead: &mut Lookahead,
         supersteps: Range<usize>,
-        period: &Range<usize>,
+        steps: &Range<usize>,
     ) -> Result<(), Error> {
         for superstep in supersteps {
             lookahead.step().await?;
-            let step = Step::Spawned(self.ctx);
             let step_of = |rank| {
                 let twice = superstep.checked_sub(rank).filter(|twice| twice % 2 == 0)?;
-                Some(twice / 2).filter(|step| *step < period.end)
+                Some(twice / 2).filter(|step| steps.contains(step))
             };
-            if let Some(number) = step_of(self.ctx.rank()) {
-                self.declare_step(step, number, period.end - 1)?;
-            }
-            self.exchange.declare(&self.field, |rank| step_of(rank).is_some(), step)?;
+            let computes = |rank| step_of(rank).is_some();
+            let spawned = self.ctx.spawn_part(|step| {
+                if let Some(number) = step_of(self.ctx.rank()) {
+                    self.declare_step(step, number, steps.end - 1)?;
+                }
+                self.exchange.declare(&self.field, computes, step)
+            });
+            spawned.await?;
         }
         Ok(())
     }

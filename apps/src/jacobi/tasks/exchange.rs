@@ -85,6 +85,9 @@ impl Exchange {
         match self {
             Self::Windows { ctx, protocol, halos } => {
                 let (scope, halo) = (step.on(ctx)?, &halos[number % 2]);
+                if let Some(mut bsp) = step.queue() {
+                    return Ok(halo.queue(&mut bsp)?);
+                }
                 Ok(match protocol.transfer {
                     Transfer::Put => halo.exchange(&scope, protocol.mode),
                     Transfer::Get => halo.exchange_by_gets(&scope, protocol.mode),

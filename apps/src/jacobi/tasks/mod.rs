@@ -7,7 +7,8 @@
 //! 2. the exchange of the outermost cells of `new` ([`exchange`]),
 //! 3. with puts and gets, the sync that ends the round and lets the exchange touch `new`.
 //!
-//! Nothing else orders them: a strip waits for the strips and halos around it in the previous step,
+//! With queued puts (`lpf`), all tasks of a step are waited for before the exchange. Otherwise
+//! nothing else orders them: a strip waits for the strips and halos around it in the previous step,
 //! an exchange for the strip whose cells it carries. So ranks, and strips within a rank, drift apart
 //! as far as their dependencies allow; if steps are spawned, up to [`LOOKAHEAD`] of them. Variants
 //! differ in their [`Exchange`] alone.
@@ -28,7 +29,8 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::{Border, Convergence, Residual};
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, RunInput, Variant, declare_count, solve_on_ranks,
+    Machine, Observer, Pace, Part, RankContext, RunInput, Steps, Variant, declare_count,
+    solve_on_ranks,
 };
 
 /// Number of steps that overlap: a strip passes through as many while it is in a cache.
@@ -69,7 +71,8 @@ async fn rank(
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
     while let Some(period) = periods.begin() {
         let (before, last) = (residual.of_period_before(&periods)?, period.len() - 1);
-        ctx.spawn_steps(input.machine, period.len(), 2, &mut lookahead, |step, number| {
+        let steps = Steps { count: period.len(), unroll: 2, parts: 1 };
+        ctx.spawn_steps(input.machine, steps, &mut lookahead, |step, number, _| {
             let checked = residual.in_step(step, number, last);
             band.declare_step(number, step, &pace, checked)?;
             exchange.declare(&band, number, step)?;
