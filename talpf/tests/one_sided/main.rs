@@ -3,6 +3,7 @@
 mod actions;
 mod atomics;
 mod bsp;
+mod bsp_programs;
 mod certain_hangs;
 mod changed_pattern;
 mod collectives;

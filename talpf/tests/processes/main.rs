@@ -6,6 +6,10 @@
 
 #[path = "../one_sided/atomics.rs"]
 mod atomics;
+#[path = "../one_sided/bsp.rs"]
+mod bsp;
+#[path = "../one_sided/bsp_programs.rs"]
+mod bsp_programs;
 #[path = "../one_sided/collectives.rs"]
 mod collectives;
 mod common;
