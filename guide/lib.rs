@@ -22,6 +22,7 @@ chapters! {
     lanes: "src/lanes.md";
     replay: "src/replay.md";
     collectives: "src/collectives.md";
+    libraries: "src/libraries.md";
     messages: "src/messages.md";
     processes: "src/processes.md";
     traces: "src/traces.md";

@@ -32,10 +32,12 @@ pub(crate) enum Call {
     Alltoall,
     Allreduce,
     Scan,
+    Rehook,
+    LeaveLibrary,
 }
 
 /// The collective calls, by their numbers in messages.
-const CALLS: [Call; 12] = [
+const CALLS: [Call; 14] = [
     Call::Start,
     Call::RegisterGlobal,
     Call::RegisterRaw,
@@ -48,6 +50,8 @@ const CALLS: [Call; 12] = [
     Call::Alltoall,
     Call::Allreduce,
     Call::Scan,
+    Call::Rehook,
+    Call::LeaveLibrary,
 ];
 
 impl Call {
@@ -66,6 +70,8 @@ impl Call {
             Call::Alltoall => "alltoall",
             Call::Allreduce => "allreduce",
             Call::Scan => "scan",
+            Call::Rehook => "rehook",
+            Call::LeaveLibrary => "the end of a library",
         }
     }
 }

@@ -474,6 +474,12 @@ pub enum Error {
     /// An error of the device.
     #[error("device: {0}")]
     Device(#[from] ibverbs_sim::Error),
+    /// A call needs all ranks in one process.
+    #[error("{call} needs all ranks in one process")]
+    OneProcess {
+        /// The call.
+        call: &'static str,
+    },
     /// An error of the task runtime.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),

@@ -3,14 +3,11 @@
 use std::future::Future;
 use std::iter::repeat_n;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use ibverbs_sim::Device;
 use talpf_runtime::{Group, Mains, Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::polling;
@@ -143,9 +140,7 @@ where
 fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     config.check()?;
     let runtime = Runtime::new(config.runtime.clone())?;
-    let device = Device::new(config.device.clone())?;
     let size = config.ranks;
-    let endpoints = Endpoint::all(&device, size)?;
     let group = |rank: usize| -> Group {
         let (name, workers) = (format!("rank {rank}"), runtime.workers());
         // Otherwise some workers would have more ranks than others.
@@ -154,8 +149,7 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
             false => runtime.group(name, rank as u32),
         }
     };
-    let ranks = endpoints.into_iter().enumerate().map(|(rank, endpoint)| (group(rank), endpoint));
-    let world = World::new(config, ranks.collect(), None);
+    let world = World::of_groups(config, (0..size as usize).map(group))?;
     Ok((runtime, world))
 }
 
@@ -173,10 +167,7 @@ where
     let reporter = Arc::downgrade(world);
     let _report = runtime.on_hang(move |text| {
         if let Some(world) = reporter.upgrade() {
-            world.ranks().iter().for_each(|receiver| receiver.describe(text));
-            // A thread that has tried to enter an engine during its report relies on the poller.
-            let left = world.ranks().iter().filter(|receiver| receiver.has_unannounced());
-            left.for_each(|receiver| receiver.own().wake_poller());
+            world.ranks().iter().for_each(|receiver| receiver.report_hang(text));
         }
     });
     let mut running = Mains::new(|error| E::from(Error::from(error)));
@@ -228,8 +219,7 @@ impl Drop for Stopping<'_> {
             self.0.fail_with_reason(self.0.first(), "a main panicked before it began");
         }
         for receiver in self.0.ranks() {
-            receiver.stop.store(true, Ordering::SeqCst);
-            receiver.own().wake_poller();
+            receiver.stop_polling();
         }
     }
 }

@@ -109,7 +109,7 @@ impl Service for Poller {
 impl Poller {
     /// Returns `true` if the program and all its operations have ended.
     fn is_over(&self) -> bool {
-        self.receiver.stop.load(Ordering::SeqCst) && self.receiver.is_quiet(self.has_timers)
+        self.receiver.is_stopped() && self.receiver.is_quiet(self.has_timers)
     }
 
     /// Arms the completion channel.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use ibverbs_sim::Device;
 use talpf_runtime::Group;
 
 use crate::all_gather::{AllGather, Call, Gathered, Part};
@@ -10,6 +11,7 @@ use crate::config::Config;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::failure::{FailureObserver, RunFailure};
+use crate::libraries::Libraries;
 use crate::numbers::Rank;
 use crate::peer::{LocalPeer, Peer, Peers};
 use crate::processes::{Processes, RemotePeer, Remotes};
@@ -29,10 +31,22 @@ pub(crate) struct World {
     processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
     all_gather: Arc<AllGather>,
+    /// Libraries that the ranks have called by `rehook`.
+    pub(crate) libraries: Libraries<World>,
     failure: Arc<RunFailure>,
 }
 
 impl World {
+    /// Makes a run whose ranks are all in this process, one for each group, on a device of its own.
+    pub(crate) fn of_groups(
+        config: Config,
+        groups: impl Iterator<Item = Group>,
+    ) -> Result<Arc<Self>, Error> {
+        let device = Device::new(config.device.clone())?;
+        let endpoints = Endpoint::all(&device, config.ranks)?;
+        Ok(World::new(config, groups.zip(endpoints).collect(), None))
+    }
+
     /// Makes a run whose ranks are all in this process, or whose others are in the processes that
     /// the device of `remotes` reaches. The number of a rank's group is that of the rank.
     pub(crate) fn new(
@@ -63,7 +77,9 @@ impl World {
             Receiver::new(Arc::new(sender), processes.clone(), workers, limits)
         });
         let ranks = ranks.collect();
-        let world = Arc::new(World { ranks, first, size, processes, config, all_gather, failure });
+        let libraries = Libraries::new();
+        let world = World { ranks, first, size, processes, config, all_gather, libraries, failure };
+        let world = Arc::new(world);
         let observer: Weak<World> = Arc::downgrade(&world);
         world.failure.set_observer(observer);
         world
@@ -139,6 +155,7 @@ impl World {
         self.failure.end_run();
         self.all_gather.fail(Error::RunEnded);
         self.processes.iter().for_each(|processes| processes.clear());
+        self.libraries.drain().for_each(|library| library.clear());
         for rank in &self.ranks {
             let shut_down = || Error::Runtime(talpf_runtime::Error::ShutDown);
             rank.sender.retries.drain().for_each(|issued| issued.fail(shut_down()));
@@ -182,6 +199,7 @@ fn peers_of(
 impl FailureObserver for World {
     fn run_has_failed(&self, first: Rank, reason: &str) {
         self.ranks.iter().for_each(|rank| rank.own().ring_doorbell());
+        self.libraries.worlds().iter().for_each(|library| library.fail_with_reason(first, reason));
         if let Some(processes) = &self.processes {
             processes.broadcast_failure(first, reason);
         }

@@ -8,6 +8,7 @@ examples! {
     histogram: "../examples/histogram.rs",
     jacobi: "../examples/jacobi.rs",
     lanes: "../examples/lanes.rs",
+    library: "../examples/library.rs",
     raw_slots: "../examples/raw_slots.rs",
     ring: "../examples/ring.rs",
     work_sharing: "../examples/work_sharing.rs",

@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     /// Number of syncs that have not ended. On a cache line of its own, as every sync changes it.
     syncs: CachePadded<AtomicUsize>,
     /// Set once the polling task is to end.
-    pub(crate) stop: AtomicBool,
+    stop: AtomicBool,
 }
 
 impl Receiver {
@@ -77,6 +77,17 @@ impl Receiver {
     /// Returns the number of syncs that have not ended.
     pub(crate) fn syncs(&self) -> usize {
         self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Makes the polling task end.
+    pub(crate) fn stop_polling(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.own().wake_poller();
+    }
+
+    /// Returns `true` once the polling task is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
     }
 
     /// Changes the number of syncs, for a thread inside, so no other thread does.

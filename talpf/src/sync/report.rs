@@ -10,8 +10,16 @@ use super::receiver::Receiver;
 use crate::numbers::Rank;
 
 impl Receiver {
-    /// Describes what the syncs of this rank wait for, for hang reports.
-    pub(crate) fn describe(&self, text: &mut String) {
+    /// Adds what the syncs of this rank wait for to a hang report.
+    pub(crate) fn report_hang(&self, text: &mut String) {
+        self.describe(text);
+        // A thread that has tried to enter the engine meanwhile relies on the poller.
+        if self.has_unannounced() {
+            self.own().wake_poller();
+        }
+    }
+
+    fn describe(&self, text: &mut String) {
         let absent = self.absent();
         self.with_state(|state| state.describe(&absent, text));
         for (source, count) in self.own().windows.parked() {

@@ -41,6 +41,7 @@ mod queued_syncs;
 mod random_programs;
 mod raw_slots;
 mod rectangles;
+mod rehook;
 mod ring;
 mod rounds_apart;
 mod rounds_close_at_spawn;

@@ -31,6 +31,25 @@ where
     std::fs::read_to_string(&files.prv).unwrap()
 }
 
+#[test]
+fn a_library_is_traced_under_its_ranks() {
+    let trace = traced(2, 2, |mut ctx| async move {
+        for _ in 0..2 {
+            let library = async |ctx: Context| {
+                let mine = common::array(&ctx, vec![1u64])?;
+                let inbox = common::array(&ctx, vec![0u64])?;
+                let slot = ctx.register_global(&inbox).await?;
+                ctx.put(&mine.all(), slot.at(Rank(1 - ctx.rank().0), 0))?;
+                ctx.sync(SyncMode::CACHED).window(&inbox.all()).await
+            };
+            ctx.rehook(library).await?;
+        }
+        Ok(())
+    });
+    let messages = trace.lines().filter(|line| line.starts_with("3:"));
+    assert_eq!(messages.count(), 4);
+}
+
 /// Returns the values of every kind of event of a run, in order of time. Both ranks put an array to
 /// each other in every round.
 fn values(len: usize, modes: [SyncMode; 2]) -> BTreeMap<u64, Vec<i64>> {

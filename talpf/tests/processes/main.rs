@@ -47,6 +47,7 @@ mod queued_syncs;
 mod random_programs;
 #[path = "../one_sided/rectangles.rs"]
 mod rectangles;
+mod rehook;
 mod step_time;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
