@@ -113,7 +113,7 @@ pub use rail::{
     RailLimits, RailMemory, ShmConfig, ShmRail, ShmSegment,
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
-pub use wire::{MAX_PACKET, SocketWire, Wire};
+pub use wire::{MAX_PACKET, SocketWire, TcpMeeting, Wire};
 pub use work_request::{
     Operation, Payload, ReceiveWorkRequest, RemoteAddress, ScatterGather, SendFlags,
     SendWorkRequest,

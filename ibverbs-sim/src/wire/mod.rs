@@ -1,13 +1,16 @@
 //! Wires: transports of packets, from which the simplest rails are made.
 //!
-//! - `sockets`: a wire of sockets between processes, or threads, of one machine.
+//! - `sockets`: a wire of sockets, between processes or threads of one machine.
+//! - `tcp`: the same between machines.
 //!
 //! [`Packets`](crate::Packets) is the rail over any wire.
 
 mod sockets;
+mod tcp;
 
 pub use self::sockets::SocketWire;
 pub(crate) use self::sockets::{ConnectAttempts, RETRY_INTERVAL};
+pub use self::tcp::TcpMeeting;
 
 /// Longest packet that a wire carries. No device sends a longer one.
 pub const MAX_PACKET: usize = 64 << 20;

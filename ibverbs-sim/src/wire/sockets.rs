@@ -1,4 +1,5 @@
-//! Wires of stream sockets: one for each pair of processes of a machine, or of threads.
+//! Wires of stream sockets: one for each pair of processes, or of threads. Sockets without a network
+//! join those of one machine (here), TCP those of several (`tcp`).
 //!
 //! The wire passes packets to the device under locks of its own, and the device may respond with
 //! packets.
@@ -10,7 +11,10 @@
 use std::{
     fs,
     io::{self, ErrorKind, Read, Write as _},
-    os::unix::net::{UnixListener, UnixStream},
+    os::{
+        fd::OwnedFd,
+        unix::net::{UnixListener, UnixStream},
+    },
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -18,6 +22,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use rustix::{
+    io::Errno,
+    net::{RecvFlags, SendFlags, recv, send},
+};
 
 use super::{MAX_PACKET, Wire};
 
@@ -35,7 +43,7 @@ pub struct SocketWire {
 }
 
 struct Peer {
-    socket: UnixStream,
+    socket: OwnedFd,
     unsent: Mutex<Vec<u8>>,
     partial: Mutex<Vec<u8>>,
     lost: AtomicBool,
@@ -50,8 +58,8 @@ impl SocketWire {
         for low in 0..processes as usize {
             for high in low + 1..processes as usize {
                 let (a, b) = UnixStream::pair()?;
-                wires[low].peers[high] = Some(Peer::new(a)?);
-                wires[high].peers[low] = Some(Peer::new(b)?);
+                wires[low].add(high as u32, a)?;
+                wires[high].add(low as u32, b)?;
             }
         }
         Ok(wires)
@@ -78,7 +86,7 @@ impl SocketWire {
         for before in 0..process {
             let mut socket = attempts.until(|| UnixStream::connect(socket_path(folder, before)))?;
             socket.write_all(&process.to_le_bytes())?;
-            wire.peers[before as usize] = Some(Peer::new(socket)?);
+            wire.add(before, socket)?;
         }
         for _ in process + 1..processes {
             let (mut socket, _) = attempts.until(|| listener.accept())?;
@@ -87,16 +95,25 @@ impl SocketWire {
             let mut number = [0; 4];
             socket.read_exact(&mut number)?;
             let number = Some(u32::from_le_bytes(number)).filter(|number| *number > process);
-            let peer = number.and_then(|number| wire.peers.get_mut(number as usize));
-            *peer.ok_or(ErrorKind::InvalidData)? = Some(Peer::new(socket)?);
+            wire.add(number.ok_or(ErrorKind::InvalidData)?, socket)?;
         }
         fs::remove_file(path)?;
         Ok(wire)
     }
 
-    fn alone(process: u32, processes: u32) -> Self {
+    /// Creates a wire that reaches nobody yet.
+    pub(super) fn alone(process: u32, processes: u32) -> Self {
         let peers = (0..processes).map(|_| None).collect();
         Self { process, peers, chunk: Mutex::new(vec![0; CHUNK]) }
+    }
+
+    /// Adds the socket to a process.
+    pub(super) fn add(&mut self, process: u32, socket: impl Into<OwnedFd>) -> io::Result<()> {
+        let peer = self.peers.get_mut(process as usize).ok_or(ErrorKind::InvalidData)?;
+        let socket = socket.into();
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        *peer = Some(Peer::new(socket));
+        Ok(())
     }
 
     fn peer(&self, process: u32) -> Option<&Peer> {
@@ -122,11 +139,23 @@ impl ConnectAttempts {
         loop {
             match attempt() {
                 Ok(found) => return Ok(found),
-                Err(error) if self.0 == 0 => return Err(error),
-                Err(_) => thread::sleep(RETRY_INTERVAL),
+                Err(error) => {
+                    if !self.wait() {
+                        return Err(error);
+                    }
+                }
             }
+        }
+    }
+
+    /// Sleeps before the next attempt. Returns `false` if none is left.
+    pub(crate) fn wait(&mut self) -> bool {
+        let is_left = self.0 > 0;
+        if is_left {
+            thread::sleep(RETRY_INTERVAL);
             self.0 -= 1;
         }
+        is_left
     }
 }
 
@@ -179,10 +208,9 @@ impl Wire for SocketWire {
 }
 
 impl Peer {
-    fn new(socket: UnixStream) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
+    fn new(socket: OwnedFd) -> Self {
         let lost = AtomicBool::new(false);
-        Ok(Self { socket, unsent: Mutex::default(), partial: Mutex::default(), lost })
+        Self { socket, unsent: Mutex::default(), partial: Mutex::default(), lost }
     }
 
     fn is_lost(&self) -> bool {
@@ -197,9 +225,9 @@ impl Peer {
     fn flush(&self, unsent: &mut Vec<u8>) {
         let mut written = 0;
         while written < unsent.len() {
-            match (&self.socket).write(&unsent[written..]) {
+            match send(&self.socket, &unsent[written..], SendFlags::NOSIGNAL) {
                 Ok(count) => written += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(Errno::INTR) => {}
                 // If the peer is gone, the next read returns an error, after the bytes it has sent.
                 Err(_) => break,
             }
@@ -211,9 +239,9 @@ impl Peer {
     fn read(&self, chunk: &mut [u8], sink: &mut dyn FnMut(&[u8])) {
         let mut partial = self.partial.lock();
         for _ in 0..16 {
-            match (&self.socket).read(chunk) {
-                Ok(0) => return self.lose(),
-                Ok(count) => {
+            match recv(&self.socket, &mut *chunk, RecvFlags::empty()) {
+                Ok((0, _)) => return self.lose(),
+                Ok((count, _)) => {
                     partial.extend_from_slice(&chunk[..count]);
                     match hand_out(&partial, sink) {
                         Some(done) => drop(partial.drain(..done)),
@@ -223,8 +251,8 @@ impl Peer {
                         return;
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
                 Err(_) => return self.lose(),
             }
         }

@@ -1,8 +1,13 @@
 //! The rail of packets, over sockets.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
-use ibverbs_sim::{LossReason, Packets, Rail, RailEvent, SocketWire, Wire};
+use ibverbs_sim::{LossReason, Packets, Rail, RailEvent, SocketWire, TcpMeeting, Wire};
 
 use super::{conformance, ends::Ends};
 
@@ -15,14 +20,29 @@ fn pair() -> Ends {
     Ends::new(wires().map(|wire| Arc::new(Packets::new(wire)) as Arc<dyn Rail>))
 }
 
+fn pair_over_tcp() -> Ends {
+    let meetings = [0, 1].map(|_| TcpMeeting::listen(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap());
+    let addresses = [0, 1].map(|process: usize| Some(meetings[process].address().unwrap()));
+    let mut number = 0..;
+    let threads = meetings.map(|meeting| {
+        let process = number.next().unwrap();
+        let join = move || meeting.join(process, &addresses, 7, Duration::from_secs(60));
+        thread::spawn(join)
+    });
+    let wires = threads.map(|thread| thread.join().unwrap().unwrap());
+    Ends::new(wires.map(|wire| Arc::new(Packets::new(Arc::new(wire))) as Arc<dyn Rail>))
+}
+
 #[test]
 fn packets_keep_the_rules_of_rails() {
     conformance::all(&mut pair());
+    conformance::all(&mut pair_over_tcp());
 }
 
 #[test]
 fn the_end_of_a_wire_is_the_loss_of_its_process() {
     conformance::the_loss_of_a_peer_ends_what_is_under_way(&mut pair());
+    conformance::the_loss_of_a_peer_ends_what_is_under_way(&mut pair_over_tcp());
 }
 
 #[test]

@@ -18,3 +18,4 @@ mod protection;
 mod receiver_not_ready;
 mod same_as_in_process;
 mod sockets;
+mod tcp;
