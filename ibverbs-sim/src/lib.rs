@@ -14,7 +14,8 @@
 //! [`QueuePair::connect_to`], and follow the same rules.
 //!
 //! A rail has messages, and writes and reads of registered memory, between processes. [`ShmRail`] is
-//! that of one machine, [`Packets`] runs over any [`Wire`]. Queue pairs send their requests as messages,
+//! that of one machine, [`Packets`] runs over any [`Wire`], such as TCP, and [`RoutedRail`] over both.
+//! Processes find each other by a [`bootstrap`]. Queue pairs send their requests as messages,
 //! and copy data at once where the rail maps the memory of both processes.
 //!
 //! Only the reliable connected transport exists, so a send queue never stops alone: the state that
@@ -61,6 +62,7 @@
 mod access;
 mod async_event;
 mod attributes;
+pub mod bootstrap;
 mod callback;
 mod checked;
 mod completion;
@@ -110,7 +112,7 @@ pub use queue_pair::{Connection, QueuePair, QueuePairAttributes, QueuePairInit, 
 pub use queue_pair_number::QueuePairNumber;
 pub use rail::{
     Armed, LossReason, Packets, Posted, Rail, RailAddress, RailError, RailEvent, RailKey,
-    RailLimits, RailMemory, ShmConfig, ShmRail, ShmSegment,
+    RailLimits, RailMemory, RoutedRail, ShmConfig, ShmRail, ShmSegment,
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
 pub use wire::{MAX_PACKET, SocketWire, TcpMeeting, Wire};

@@ -19,6 +19,7 @@
 //! - `emulation`: writes and reads by messages that the processor of the owner carries out.
 //! - `packets`: the rail over any [`Wire`](crate::Wire).
 //! - `shm`: the rail between processes of one machine, through memory that all of them map.
+//! - `routed`: the rail between processes of several machines, of one within each and one between.
 //!
 //! Numbers that a peer sends are claims: memory is touched only after key, range and rights were
 //! checked. A peer that sends bytes that mean nothing is lost, with the reason.
@@ -31,6 +32,7 @@ mod key;
 mod limits;
 mod packets;
 mod registrations;
+mod routed;
 mod shm;
 
 pub use self::error::RailError;
@@ -38,6 +40,7 @@ pub use self::event::{Armed, LossReason, Posted, RailEvent};
 pub use self::key::{RailAddress, RailKey};
 pub use self::limits::RailLimits;
 pub use self::packets::Packets;
+pub use self::routed::RoutedRail;
 pub use self::shm::{ShmConfig, ShmRail, ShmSegment};
 
 use std::ptr::NonNull;

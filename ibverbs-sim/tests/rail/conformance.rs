@@ -104,10 +104,15 @@ fn claims_beyond_what_was_registered_are_refused_and_touch_nothing(ends: &mut En
     let (memory, local) = ((ends.memory[1])(10_000), Memory::private(20_000));
     local.fill(0, &[9; 20_000]);
     let key = ends.register(1, &memory, remote());
-    let mut number = [0; 8];
-    number.copy_from_slice(key.as_bytes());
-    let number = u64::from_le_bytes(number);
-    let forged = |number: u64| RailKey::from_bytes(&number.to_le_bytes()).unwrap();
+    // A key ends with its number, or with those of several rails.
+    let forged = |change: fn(u64) -> u64| {
+        let mut bytes = key.as_bytes().to_vec();
+        for number in bytes.rchunks_exact_mut(8) {
+            let forged = change(u64::from_le_bytes(number.try_into().unwrap()));
+            number.copy_from_slice(&forged.to_le_bytes());
+        }
+        RailKey::from_bytes(&bytes).unwrap()
+    };
     let other = RailKey::from_bytes(&[1; RailKey::MAX_BYTES]).unwrap();
     for is_write in [false, true] {
         for (remote, length) in [
@@ -116,11 +121,11 @@ fn claims_beyond_what_was_registered_are_refused_and_touch_nothing(ends: &mut En
             (at(key, 10_001), 0),
             (at(key, u64::MAX), 2),
             (at(key, u64::MAX - 9_999), 10_000),
-            (at(forged(number + 1), 0), 8),
-            (at(forged(number + 5000), 0), 8),
-            (at(forged(number ^ 1 << 33), 0), 8),
-            (at(forged(0), 0), 8),
-            (at(forged(u64::MAX), 0), 8),
+            (at(forged(|number| number + 1), 0), 8),
+            (at(forged(|number| number + 5000), 0), 8),
+            (at(forged(|number| number ^ 1 << 33), 0), 8),
+            (at(forged(|_| 0), 0), 8),
+            (at(forged(|_| u64::MAX), 0), 8),
             (at(other, 0), 8),
         ] {
             let part = local.part(0, length);

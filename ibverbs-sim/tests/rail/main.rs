@@ -7,5 +7,6 @@ mod ends;
 mod example;
 mod packets;
 mod processes;
+mod routed;
 mod shm;
 mod sleep;

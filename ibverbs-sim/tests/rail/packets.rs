@@ -1,7 +1,7 @@
 //! The rail of packets, over sockets.
 
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
     thread,
     time::Duration,
@@ -20,16 +20,20 @@ fn pair() -> Ends {
     Ends::new(wires().map(|wire| Arc::new(Packets::new(wire)) as Arc<dyn Rail>))
 }
 
-fn pair_over_tcp() -> Ends {
+/// Returns wires over TCP, which lead to the processes to which `leads` leaves an address.
+pub(crate) fn tcp_wires(leads: fn(SocketAddr) -> Option<SocketAddr>) -> [SocketWire; 2] {
     let meetings = [0, 1].map(|_| TcpMeeting::listen(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap());
-    let addresses = [0, 1].map(|process: usize| Some(meetings[process].address().unwrap()));
+    let addresses = meetings.each_ref().map(|meeting| leads(meeting.address().unwrap()));
     let mut number = 0..;
     let threads = meetings.map(|meeting| {
         let process = number.next().unwrap();
-        let join = move || meeting.join(process, &addresses, 7, Duration::from_secs(60));
-        thread::spawn(join)
+        thread::spawn(move || meeting.join(process, &addresses, 7, Duration::from_secs(60)))
     });
-    let wires = threads.map(|thread| thread.join().unwrap().unwrap());
+    threads.map(|thread| thread.join().unwrap().unwrap())
+}
+
+fn pair_over_tcp() -> Ends {
+    let wires = tcp_wires(Some);
     Ends::new(wires.map(|wire| Arc::new(Packets::new(Arc::new(wire))) as Arc<dyn Rail>))
 }
 

@@ -1,0 +1,247 @@
+//! The choice of a rail between each two processes of a run, and their connection.
+
+use std::{
+    fmt, io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{Bootstrap, BootstrapError, machine, message, message::Fields};
+use crate::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, TcpMeeting};
+
+/// Connections between the processes of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fabric {
+    /// Shared memory between processes of one machine, TCP between machines.
+    #[default]
+    Auto,
+    /// Shared memory, with all processes on one machine.
+    Shm,
+    /// TCP between all processes.
+    Tcp,
+}
+
+impl fmt::Display for Fabric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Shm => "shm",
+            Self::Tcp => "tcp",
+        })
+    }
+}
+
+/// Processes that are connected.
+pub struct Connected {
+    /// The rail that joins them.
+    pub rail: Arc<dyn Rail>,
+    /// Connections between processes of one machine; `None` if no two are on the same.
+    pub within: Option<Fabric>,
+    /// Connections between machines; `None` if there is one.
+    pub between: Option<Fabric>,
+    /// Number of machines.
+    pub machines: u32,
+    /// Number of processes of this machine, this one included.
+    pub neighbours: u32,
+}
+
+/// Key of the value by which a process introduces itself.
+const CARD: &str = "verbs-card-1";
+
+/// The values by which a process introduces itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Card {
+    fabric: Fabric,
+    machine: u64,
+    /// Random number; the run takes that of process 0.
+    run: [u64; 2],
+    /// Address at which the process listens, if it does.
+    address: Option<SocketAddr>,
+}
+
+/// Connects this process to all others of its run, by one fence of the bootstrap.
+///
+/// **Errors**: a process does not come; a process has another fabric; processes are on several
+/// machines and shall share memory; the operating system refuses what a connection needs.
+pub fn connect(bootstrap: &mut dyn Bootstrap, fabric: Fabric) -> Result<Connected, BootstrapError> {
+    let listener = match fabric {
+        Fabric::Shm => None,
+        Fabric::Auto | Fabric::Tcp => Some(listen(bootstrap.address())?),
+    };
+    let (listener, address) = listener.unzip();
+    let machine = machine::machine();
+    let own = Card { fabric, machine, run: [machine::random(), machine::random()], address };
+    let meeting = Meeting {
+        process: bootstrap.process(),
+        timeout: bootstrap.timeout(),
+        fabric,
+        machine,
+        cards: exchange(bootstrap, &own)?,
+    };
+    let (neighbours, processes) = (meeting.neighbours(), meeting.cards.len());
+    let is_together = neighbours.len() == processes;
+    let rail: Arc<dyn Rail> = match listener {
+        Some(listener) if fabric == Fabric::Tcp => Arc::new(meeting.tcp(listener, &neighbours)?),
+        _ if is_together => Arc::new(meeting.shm(&neighbours)?),
+        None => return Err(meeting.other_machine(&neighbours)),
+        Some(listener) => {
+            // In the same order in all processes, so that nobody waits for two things in turn.
+            let network = Arc::new(meeting.tcp(listener, &neighbours)?);
+            Arc::new(RoutedRail::new(Arc::new(meeting.shm(&neighbours)?), &neighbours, network))
+        }
+    };
+    let mut machines: Vec<u64> = meeting.cards.iter().map(|card| card.machine).collect();
+    machines.sort_unstable();
+    let has_neighbours = machines.array_windows().any(|[a, b]| a == b);
+    let on_this = machines.iter().filter(|other| **other == machine).count();
+    machines.dedup();
+    let within = if fabric == Fabric::Tcp { Fabric::Tcp } else { Fabric::Shm };
+    Ok(Connected {
+        rail,
+        within: has_neighbours.then_some(within),
+        between: (machines.len() > 1).then_some(Fabric::Tcp),
+        machines: machines.len() as u32,
+        neighbours: on_this as u32,
+    })
+}
+
+fn listen(address: IpAddr) -> Result<(TcpMeeting, SocketAddr), BootstrapError> {
+    let listen = || {
+        let meeting = TcpMeeting::listen(address)?;
+        let address = meeting.address()?;
+        Ok((meeting, address))
+    };
+    listen().map_err(|source| BootstrapError::Listen { address: address.to_string(), source })
+}
+
+/// Gives the others the card of this process, and returns those of all.
+fn exchange(bootstrap: &mut dyn Bootstrap, own: &Card) -> Result<Vec<Card>, BootstrapError> {
+    bootstrap.put(CARD, &own.encode())?;
+    bootstrap.fence()?;
+    let mut cards = Vec::new();
+    for process in 0..bootstrap.processes() {
+        let card = Card::decode(&bootstrap.get(process, CARD)?);
+        let card = card.ok_or_else(|| BootstrapError::NotPut { process, key: CARD.to_owned() })?;
+        let (here, own, there) = (bootstrap.process(), own.fabric, card.fabric);
+        if there != own {
+            return Err(BootstrapError::OtherFabric { here, own, process, there });
+        }
+        cards.push(card);
+    }
+    Ok(cards)
+}
+
+/// Processes that know each other and are not connected.
+struct Meeting {
+    process: u32,
+    timeout: Duration,
+    fabric: Fabric,
+    machine: u64,
+    /// Cards of all processes.
+    cards: Vec<Card>,
+}
+
+impl Meeting {
+    /// Returns the processes that this one shares memory with, itself included.
+    fn neighbours(&self) -> Vec<u32> {
+        let shares = |card: &Card| self.fabric != Fabric::Tcp && card.machine == self.machine;
+        let all = (0..).zip(&self.cards);
+        all.filter(|(process, card)| *process == self.process || shares(card))
+            .map(|(process, _)| process)
+            .collect()
+    }
+
+    /// Returns the numbers that all processes of the run have from the first one.
+    fn run(&self) -> [u64; 2] {
+        self.cards.first().map_or([0; 2], |card| card.run)
+    }
+
+    fn shm(&self, neighbours: &[u32]) -> Result<ShmRail, BootstrapError> {
+        let [high, low] = self.run();
+        let name = format!("{high:x}-{low:x}");
+        let number = neighbours.iter().position(|process| *process == self.process);
+        let (number, count) = (number.unwrap_or(0) as u32, neighbours.len() as u32);
+        ShmRail::join(&name, number, count, self.timeout, &ShmConfig::default())
+            .map_err(|source| self.failed(Fabric::Shm, source))
+    }
+
+    fn tcp(&self, listener: TcpMeeting, neighbours: &[u32]) -> Result<Packets, BootstrapError> {
+        let is_far = |process: u32| !neighbours.contains(&process);
+        let address = |(process, card): (u32, &Card)| card.address.filter(|_| is_far(process));
+        let addresses: Vec<_> = (0..).zip(&self.cards).map(address).collect();
+        let [high, low] = self.run();
+        let secret = u128::from(high) << 64 | u128::from(low);
+        let wire = listener.join(self.process, &addresses, secret, self.timeout);
+        let wire = wire.map_err(|source| self.failed(Fabric::Tcp, source))?;
+        Ok(Packets::new(Arc::new(wire)))
+    }
+
+    fn failed(&self, fabric: Fabric, source: io::Error) -> BootstrapError {
+        let (process, processes) = (self.process, self.cards.len() as u32);
+        BootstrapError::Connect { process, processes, fabric, source }
+    }
+
+    fn other_machine(&self, neighbours: &[u32]) -> BootstrapError {
+        let mut all = 0..self.cards.len() as u32;
+        let process = all.find(|process| !neighbours.contains(process)).unwrap_or(0);
+        BootstrapError::OtherMachine { here: self.process, process }
+    }
+}
+
+impl Card {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        message::push(&mut bytes, self.fabric.to_string().as_bytes());
+        for word in [self.machine, self.run[0], self.run[1]] {
+            bytes.extend(word.to_le_bytes());
+        }
+        let address = self.address.map(|address| address.to_string());
+        message::push(&mut bytes, address.unwrap_or_default().as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let name = fields.text()?;
+        let all = [Fabric::Auto, Fabric::Shm, Fabric::Tcp];
+        let fabric = all.into_iter().find(|fabric| fabric.to_string() == name)?;
+        let mut word = || Some(u64::from(fields.number()?) | u64::from(fields.number()?) << 32);
+        let (machine, run) = (word()?, [word()?, word()?]);
+        let address = fields.text()?;
+        let address = if address.is_empty() { None } else { Some(address.parse().ok()?) };
+        let is_complete = fields.is_empty() && (address.is_some() || fabric == Fabric::Shm);
+        is_complete.then_some(Self { fabric, machine, run, address })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    #[test]
+    fn a_card_comes_back() {
+        let address = Some("[::1]:65535".parse().unwrap());
+        let card = Card { fabric: Fabric::Tcp, machine: u64::MAX - 1, run: [1 << 63, 7], address };
+        assert_eq!(Card::decode(&card.encode()), Some(card.clone()));
+        let alone = Card { fabric: Fabric::Shm, address: None, ..card };
+        assert_eq!(Card::decode(&alone.encode()), Some(alone.clone()));
+        let nowhere = Card { fabric: Fabric::Auto, ..alone };
+        assert_eq!(Card::decode(&nowhere.encode()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_any_content_are_a_card_or_not(bytes in vec(any::<u8>(), 0..60)) {
+            let mut all = Vec::new();
+            message::push(&mut all, b"shm");
+            all.extend(bytes);
+            if let Some(card) = Card::decode(&all) {
+                prop_assert_eq!(Card::decode(&card.encode()), Some(card));
+            }
+        }
+    }
+}
