@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use ibverbs_sim::bootstrap::BootstrapError;
 use talpf_traces::counted;
 
 use crate::run::Variant;
@@ -214,15 +215,8 @@ pub enum Error {
     },
 
     /// The processes of a run cannot connect.
-    #[error("process {process} of {processes} cannot connect to the others: {source}")]
-    Meet {
-        /// Number of this process, from 0.
-        process: u32,
-        /// Number of processes.
-        processes: u32,
-        /// Reason.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Meet(BootstrapError),
 
     /// The operating system refused to start or watch a process of a run.
     #[error("cannot run process {process} of {processes}: {source}")]
@@ -247,8 +241,13 @@ pub enum Error {
     },
 
     /// No launcher has started the process.
-    #[error("--transport shm is for processes that `talpf launch -n P -- APP` has started")]
-    NotStarted,
+    #[error(
+        "{option} is for processes that `talpf launch -n P -- APP` has started, or that have --server"
+    )]
+    NotStarted {
+        /// Option that needs processes.
+        option: &'static str,
+    },
 
     /// A command without ranks was to be launched.
     #[error("launch starts applications, which have ranks, but not {command}")]

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,12 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use ibverbs_sim::bootstrap::BootstrapServer;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use talpf_apps::Error;
-use talpf_apps::run::{Launched, Machine};
+use talpf_apps::run::{Launched, Machine, Place};
 
 use super::number_within::number_within;
 
@@ -61,23 +63,36 @@ pub(super) fn run(options: &Options) -> Result<Option<u8>, Error> {
             let _ = forward.send(Event::Interrupt);
         }
     });
-    let places = Launched::children(options.processes as u32);
+    let processes = options.processes as u32;
+    let secret = random();
+    let server = BootstrapServer::listen("127.0.0.1:0", processes, secret.as_bytes());
+    let server = server.map_err(Error::Meet)?;
+    let address = format!("127.0.0.1:{}", server.port().map_err(Error::Meet)?);
     let mut launch = Launch { processes: Vec::new(), is_ending: false, first: None };
-    for place in &places {
-        match Process::start(place, options, &sender) {
+    for process in 0..processes {
+        let (server, secret) = (address.clone(), secret.clone());
+        let place = Place { process, processes, server, secret, timeout: Place::TIMEOUT };
+        match Process::start(&Launched::child(place), options, &sender) {
             Ok(process) => launch.processes.push(process),
             Err(source) => {
-                let (process, processes) = (place.process(), place.processes());
                 launch.fail(Err(Error::Process { process, processes, source }));
                 break;
             }
         }
     }
+    // The processes that it serves know its error.
+    thread::spawn(move || server.run(Place::TIMEOUT));
     launch.watch(&events);
     handle.close();
     // The thread ends with the handle.
     let _ = forwarder.join();
     launch.first.unwrap_or(Ok(None))
+}
+
+/// Returns a text that nobody guesses.
+fn random() -> String {
+    let word = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", word(), word())
 }
 
 /// News for the launcher.
@@ -97,10 +112,10 @@ struct Process {
 impl Process {
     /// Starts the process at a place. The lines of its error stream get its number in front, except
     /// those of process 0.
-    fn start(place: &Launched, options: &Options, sender: &Sender<Event>) -> io::Result<Self> {
-        let number = place.process() as usize;
+    fn start(launched: &Launched, options: &Options, sender: &Sender<Event>) -> io::Result<Self> {
+        let number = launched.place().process as usize;
         let errors = if number == 0 { Stdio::inherit() } else { Stdio::piped() };
-        let (name, value) = place.variable();
+        let (name, value) = launched.variable();
         let mut command = Command::new(env::current_exe()?);
         command.args(options.line()).env(name, value).stdin(Stdio::null()).stderr(errors);
         let mut child = command.spawn()?;

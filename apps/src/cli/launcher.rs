@@ -18,9 +18,9 @@ fn started() -> Option<usize> {
 ///
 /// **Errors**: [`Error::Processes`]; [`Error::Launch`].
 pub(super) fn must_be_alone() -> Result<(), Error> {
-    if let Some(place) = Launched::from_environment()? {
-        let processes = place.processes() as usize;
-        return Err(Error::Processes { launcher: "talpf launch", transport: "shm", processes });
+    if let Some(launched) = Launched::from_environment()? {
+        let processes = launched.place().processes as usize;
+        return Err(Error::Processes { launcher: "talpf launch", transport: "auto", processes });
     }
     match started() {
         Some(processes) if processes > 1 => {

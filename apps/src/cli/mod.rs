@@ -10,6 +10,7 @@ mod launch;
 mod launcher;
 mod matmul;
 mod measure;
+mod meeting_options;
 mod metrics;
 mod nbody;
 mod number_within;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use ibverbs_sim::bootstrap::Connections;
 use serde_json::Value;
 use talpf_apps::run::{App, Machine, Measure, Outcome, Problem, Solution, Variant, Work};
 use talpf_runtime::Metrics;
@@ -39,6 +40,8 @@ pub(super) struct Report {
     variant: &'static str,
     ranks: usize,
     workers: usize,
+    /// Connections between the processes of the ranks, if those are connected by us.
+    connections: Option<Connections>,
     replay: bool,
     parameters: Vec<(&'static str, usize)>,
     /// Number of steps that were computed, if the result has decided it.
@@ -66,6 +69,7 @@ impl Report {
             variant: variant.name(),
             ranks: solution.machine.ranks(),
             workers: solution.machine.workers(),
+            connections: solution.machine.transport().connections(),
             replay: solution.machine.replays(),
             parameters: problem.parameters(),
             steps: solution.result.steps(),
@@ -95,8 +99,9 @@ impl Report {
             ("variant", self.variant.to_owned()),
             ("ranks", self.ranks.to_string()),
             ("workers", self.workers.to_string()),
-            ("replay", if self.replay { "yes" } else { "no" }.to_owned()),
         ];
+        lines.extend(self.connections.map(|between| ("transport", between.to_string())));
+        lines.extend([("replay", if self.replay { "yes" } else { "no" }.to_owned())]);
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));
         lines.extend([
@@ -117,8 +122,9 @@ impl Report {
             ("variant", self.variant.into()),
             ("ranks", self.ranks.into()),
             ("workers", self.workers.into()),
-            ("replay", self.replay.into()),
         ];
+        fields.extend(self.connections.map(|between| ("transport", between.to_string().into())));
+        fields.push(("replay", self.replay.into()));
         fields.extend(self.parameters.iter().map(|(name, value)| (*name, (*value).into())));
         fields.extend(self.steps.map(|steps| ("steps_run", steps.into())));
         fields.extend([

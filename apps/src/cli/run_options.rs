@@ -5,13 +5,16 @@ use std::thread;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use ibverbs_sim::bootstrap::Fabric;
 use talpf::Settings;
 use talpf_apps::Error;
-use talpf_apps::run::{App, Launched, Machine, Slowdown, Variant, processes};
+use talpf_apps::run::processes::Meeting;
+use talpf_apps::run::{App, Machine, Problem, Slowdown, Variant, processes};
 
 use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
 use super::launcher::must_have_joined;
+use super::meeting_options::MeetingOptions;
 use super::number_within::number_within;
 use super::trace_options::TraceOptions;
 
@@ -29,9 +32,12 @@ pub(super) struct RunOptions {
     #[arg(long)]
     replay: bool,
 
-    /// Transport between the ranks [default: shm in processes of `talpf launch`, else verbs]
+    /// Transport between the ranks [default: auto in several processes, else verbs]
     #[arg(long, value_enum, alias = "fabric")]
     transport: Option<Transport>,
+
+    #[command(flatten)]
+    meeting: MeetingOptions,
 
     /// Compare the result with serial, bit by bit
     #[arg(long)]
@@ -97,8 +103,12 @@ pub(super) enum Transport {
     /// Software verbs, with all ranks in this process
     #[default]
     Verbs,
-    /// Software verbs over shared memory, with one rank per process that `talpf launch` has started
+    /// One rank per process: shared memory within a machine, TCP between machines
+    Auto,
+    /// One rank per process: shared memory, with all of them on one machine
     Shm,
+    /// One rank per process: TCP
+    Tcp,
     /// MPI, with one rank per process that mpirun has started
     Mpi,
 }
@@ -107,8 +117,20 @@ impl Transport {
     fn option(self) -> &'static str {
         match self {
             Self::Verbs => "--transport verbs",
+            Self::Auto => "--transport auto",
             Self::Shm => "--transport shm",
+            Self::Tcp => "--transport tcp",
             Self::Mpi => "--transport mpi",
+        }
+    }
+
+    /// Returns the connections of processes that we connect.
+    fn fabric(self) -> Option<Fabric> {
+        match self {
+            Self::Auto => Some(Fabric::Auto),
+            Self::Shm => Some(Fabric::Shm),
+            Self::Tcp => Some(Fabric::Tcp),
+            Self::Verbs | Self::Mpi => None,
         }
     }
 }
@@ -130,31 +152,46 @@ impl RunOptions {
         if self.graph.is_some() && !variant.has_ranks() {
             return Err(Error::NotTogether { option: "--graph", with: variant.name() });
         }
-        let place = Launched::from_environment()?;
-        let usual = if place.is_some() { Transport::Shm } else { Transport::Verbs };
+        let meeting = self.meeting.meeting()?;
+        let usual = if meeting.is_some() { Transport::Auto } else { Transport::Verbs };
         let transport = self.transport.unwrap_or(usual);
+        let option = transport.option();
         if transport != Transport::Verbs {
-            self.check_for_processes(variant, transport.option())?;
+            self.check_for_processes(variant, option)?;
         }
-        let machine = match (transport, place) {
-            (Transport::Verbs, _) => {
+        let machine = match (transport.fabric(), meeting) {
+            (None, Some(Meeting::Server(_))) => {
+                return Err(Error::NotTogether { option, with: "--server" });
+            }
+            (None, Some(Meeting::Launched(_))) if transport == Transport::Mpi => {
+                return Err(Error::NotTogether { option, with: "talpf launch" });
+            }
+            (None, _) if transport == Transport::Mpi => self.over_mpi(),
+            (None, _) => {
                 must_be_alone()?;
                 let fits = A::check_ranks(problem, A::RANKS).is_ok();
                 let usual = A::ranks_of(problem).unwrap_or(if fits { A::RANKS } else { 1 });
                 let ranks = self.ranks.unwrap_or(usual);
                 self.machine.with_ranks(ranks)
             }
-            (Transport::Shm, _) if variant.is_two_sided() => {
-                Err(Error::NotTogether { option: variant.name(), with: "--transport shm" })
+            (Some(_), _) if variant.is_two_sided() => {
+                return Err(Error::NotTogether { option: variant.name(), with: option });
             }
-            (Transport::Shm, Some(place)) => {
-                self.of_processes(|ranks, workers| processes::join(&place, ranks, workers))
+            (Some(_), None) => return Err(Error::NotStarted { option }),
+            (Some(fabric), Some(meeting)) => {
+                let numbers = problem.parameters();
+                let numbers = numbers.iter().map(|(name, number)| (*name, number.to_string()));
+                let numbers: Vec<_> = numbers.collect();
+                let mut settings = vec![
+                    ("talpf", env!("CARGO_PKG_VERSION")),
+                    ("application", A::NAME),
+                    ("variant", variant.name()),
+                ];
+                settings.extend(numbers.iter().map(|(name, number)| (*name, &**number)));
+                self.of_processes(|ranks, workers| {
+                    processes::join(&meeting, fabric, &settings, ranks, workers)
+                })
             }
-            (Transport::Shm, None) => Err(Error::NotStarted),
-            (Transport::Mpi, Some(_)) => {
-                Err(Error::NotTogether { option: "--transport mpi", with: "talpf launch" })
-            }
-            (Transport::Mpi, None) => self.over_mpi(),
         }?;
         Ok(machine.replaying(self.replay).checking_conflicts(self.check_conflicts))
     }

@@ -1,47 +1,41 @@
-//! Place of this process among those that `talpf launch` has started.
+//! Processes that `talpf launch` has started, and their places in the run.
 
 use std::env;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
-use ibverbs_sim::{ShmConfig, ShmRail};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
-use super::Machine;
+use super::{Machine, Place};
 use crate::Error;
 
 /// Environment variable by which a process learns its place.
 const VARIABLE: &str = "TALPF_LAUNCH";
-/// Time in which all processes must have met.
-const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Place of a process among those of a run.
+/// A process that a launcher has started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     /// Process that has started this one.
     launcher: i32,
-    /// Random number of the run, since launchers in other containers may have the same number.
-    run: u64,
-    process: u32,
-    processes: u32,
+    place: Place,
 }
 
 impl Launched {
-    /// Creates the places of `processes` processes that this one is about to start.
-    pub fn children(processes: u32) -> Vec<Self> {
-        let launcher = getpid().as_raw_nonzero().get();
-        let run = RandomState::new().build_hasher().finish();
-        (0..processes).map(|process| Self { launcher, run, process, processes }).collect()
+    /// Makes the process at a place a child of this one.
+    pub fn child(place: Place) -> Self {
+        Self { launcher: getpid().as_raw_nonzero().get(), place }
     }
 
-    /// Returns the environment variable for the process at this place.
+    /// Returns the environment variable for the process.
     pub fn variable(&self) -> (&'static str, String) {
-        let Self { launcher, run, process, processes } = self;
-        (VARIABLE, format!("{launcher}:{run}:{process}:{processes}"))
+        let Self { launcher, place } = self;
+        let Place { process, processes, server, secret, timeout } = place;
+        let timeout = timeout.as_secs();
+        (VARIABLE, format!("{launcher},{process},{processes},{server},{secret},{timeout}"))
     }
 
-    /// Returns the place of this process; `None` if no launcher has started it. A child of such a
-    /// process that has inherited the variable has no place. The process ends when its launcher does.
+    /// Returns what a launcher has made of this process; `None` if none has started it. A child of
+    /// such a process that has inherited the variable was not started by a launcher. The process ends
+    /// when its launcher does.
     ///
     /// **Errors**: [`Error::Launch`] if the variable makes no sense, or its launcher has ended.
     pub fn from_environment() -> Result<Option<Self>, Error> {
@@ -50,15 +44,14 @@ impl Launched {
         };
         let value = value.to_string_lossy();
         let wrong = |expected| Error::Launch { value: value.to_string(), expected };
-        let place = Self::parse(&value)
-            .ok_or_else(|| wrong("LAUNCHER:RUN:PROCESS:PROCESSES, as `talpf launch` sets it"))?;
+        let launched = Self::parse(&value).ok_or_else(|| wrong("what `talpf launch` sets"))?;
         // Asked for first, so that a launcher that ends now is noticed either way.
         let _ = set_parent_process_death_signal(Some(Signal::TERM));
-        if getppid().map(Pid::as_raw_pid) == Some(place.launcher) {
-            return Ok(Some(place));
+        if getppid().map(Pid::as_raw_pid) == Some(launched.launcher) {
+            return Ok(Some(launched));
         }
         let _ = set_parent_process_death_signal(None);
-        let launcher = Pid::from_raw(place.launcher).ok_or_else(|| wrong("a launcher"))?;
+        let launcher = Pid::from_raw(launched.launcher).ok_or_else(|| wrong("a launcher"))?;
         match rustix::process::test_kill_process(launcher) {
             Err(rustix::io::Errno::SRCH) => Err(wrong("a launcher that runs")),
             _ => Ok(None),
@@ -66,33 +59,20 @@ impl Launched {
     }
 
     fn parse(value: &str) -> Option<Self> {
-        let mut fields = value.split(':');
+        let mut fields = value.split(',');
         let launcher = fields.next()?.parse().ok().filter(|&launcher: &i32| launcher > 0)?;
-        let run = fields.next()?.parse().ok()?;
         let process = fields.next()?.parse().ok()?;
         let processes = fields.next()?.parse().ok()?;
+        let (server, secret) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+        let timeout = Duration::from_secs(fields.next()?.parse().ok()?);
         let is_place = process < processes && Machine::RANKS.contains(&(processes as usize));
-        (is_place && fields.next().is_none()).then_some(Self { launcher, run, process, processes })
+        let place = Place { process, processes, server, secret, timeout };
+        (is_place && fields.next().is_none()).then_some(Self { launcher, place })
     }
 
-    /// Returns the number of this process, from 0.
-    pub fn process(&self) -> u32 {
-        self.process
-    }
-
-    /// Returns the number of processes.
-    pub fn processes(&self) -> u32 {
-        self.processes
-    }
-
-    /// Connects this process to the others, through memory that they share.
-    ///
-    /// **Errors**: [`Error::Meet`].
-    pub(super) fn join(&self) -> Result<ShmRail, Error> {
-        let Self { launcher, run, process, processes } = *self;
-        let run = format!("talpf-{launcher}-{run}");
-        ShmRail::join(&run, process, processes, TIMEOUT, &ShmConfig::default())
-            .map_err(|source| Error::Meet { process, processes, source })
+    /// Returns the place of the process.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 }
 
@@ -101,11 +81,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_what_its_variable_says() {
-        for place in Launched::children(3) {
-            let (_, value) = place.variable();
-            assert_eq!(Launched::parse(&value), Some(place));
-        }
+    fn a_process_is_what_its_variable_says() {
+        let launched = Launched::child(Place {
+            process: 2,
+            processes: 3,
+            server: "[::1]:1234".into(),
+            secret: "0123abc".into(),
+            timeout: Duration::from_secs(7),
+        });
+        let (_, value) = launched.variable();
+        assert_eq!(Launched::parse(&value), Some(launched));
     }
 
     #[test]
@@ -113,13 +98,14 @@ mod tests {
         for value in [
             "",
             "1",
-            "1:2:3",
-            "1:2:0:1:5",
-            "0:2:0:1",
-            "-1:2:0:1",
-            "1:2:1:1",
-            "1:2:0:0",
-            "1:2:0:1025",
+            "1,0,3,h:1,s",
+            "1,0,1,h:1,s,5,",
+            "0,0,1,h:1,s,5",
+            "-1,0,1,h:1,s,5",
+            "1,1,1,h:1,s,5",
+            "1,0,0,h:1,s,5",
+            "1,0,1025,h:1,s,5",
+            "1,0,1,h:1,s,-5",
         ] {
             assert_eq!(Launched::parse(value), None, "{value}");
         }

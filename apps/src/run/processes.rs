@@ -4,19 +4,19 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::thread;
 
-use ibverbs_sim::ShmRail;
+use ibverbs_sim::Rail;
+use ibverbs_sim::bootstrap::Fabric;
 #[cfg(feature = "mpi")]
 use tampi_shim::mpi::{self, Library, MpiWire};
 
 #[cfg(feature = "mpi")]
 use super::Messages;
-use super::launched::Launched;
-use super::{Communication, Machine, Observer, Part, RankContext, Transport, gather, ranks};
+use super::{Communication, Machine, Observer, Part, Place, RankContext, Transport, gather, ranks};
 use crate::Error;
 
 /// Connection to the other processes of a run.
 enum Joined {
-    Shm(ShmRail),
+    Rail(Arc<dyn Rail>),
     #[cfg(feature = "mpi")]
     Mpi(Library),
 }
@@ -26,21 +26,39 @@ thread_local! {
     static JOINED: RefCell<Option<Joined>> = const { RefCell::new(None) };
 }
 
-/// Creates the machine of all processes that `talpf launch` has started. Without a number of workers
-/// each process uses its share of the cores.
+/// Way in which a process finds the others of its run.
+#[derive(Clone, Debug)]
+pub enum Meeting {
+    /// A launcher of ours has started the processes.
+    Launched(Place),
+    /// The processes were started in another way, and process 0 runs the server.
+    Server(Place),
+}
+
+/// Creates the machine of all processes of a run, which have the same settings. Without a number of
+/// workers each process uses its share of the cores of its machine.
 ///
 /// **Errors**: [`Error::OutOfRange`] if `ranks` is not the number of processes; [`Error::Meet`].
 pub fn join(
-    place: &Launched,
+    meeting: &Meeting,
+    fabric: Fabric,
+    settings: &[(&str, &str)],
     ranks: Option<usize>,
     workers: Option<usize>,
 ) -> Result<Machine, Error> {
-    let size = place.processes() as usize;
+    let (Meeting::Launched(place) | Meeting::Server(place)) = meeting;
+    let size = place.processes as usize;
     Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
+    let connected = match meeting {
+        Meeting::Launched(place) => place.connect(fabric, settings),
+        Meeting::Server(place) => place.connect_without_launcher(fabric, settings),
+    }?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let machine = Machine::new(size, workers.unwrap_or((cores / size).max(1)))?;
-    JOINED.set(Some(Joined::Shm(place.join()?)));
-    Ok(machine.over(Transport::Shm { rank: place.process() as usize }))
+    let share = (cores / connected.neighbours.max(1) as usize).max(1);
+    let machine = Machine::new(size, workers.unwrap_or(share))?;
+    JOINED.set(Some(Joined::Rail(connected.rail)));
+    let (rank, connections) = (place.process as usize, connected.connections);
+    Ok(machine.over(Transport::Processes { rank, connections }))
 }
 
 /// Creates the machine of all processes that `mpirun` has started. Without a number of workers each
@@ -78,13 +96,13 @@ where
                 async move { gather::by_puts(&ctx, numbers(part.await?)).await }
             };
             match joined {
-                Joined::Shm(rail) => talpf::hook_on_rail(Arc::new(rail), config, main),
+                Joined::Rail(rail) => talpf::hook_on_rail(rail, config, main),
                 #[cfg(feature = "mpi")]
                 Joined::Mpi(library) => talpf::hook(Arc::new(MpiWire::new(library)), config, main),
             }
         }
-        (Communication::TwoSided(_), Joined::Shm(_)) => {
-            Err(Error::NotTogether { option: "two-sided communication", with: "--transport shm" })
+        (Communication::TwoSided(_), Joined::Rail(_)) => {
+            Err(Error::NotTogether { option: "two-sided communication", with: "talpf launch" })
         }
         #[cfg(feature = "mpi")]
         (Communication::TwoSided(waiting), Joined::Mpi(library)) => {

@@ -1,5 +1,7 @@
 //! Location of the ranks, and transport between them.
 
+use ibverbs_sim::bootstrap::Connections;
+
 /// Transport between the ranks of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -7,10 +9,12 @@ pub enum Transport {
     /// Software verbs, with all ranks in this process.
     #[default]
     Verbs,
-    /// Software verbs over shared memory, with one rank per process that `talpf launch` has started.
-    Shm {
+    /// Software verbs over shared memory or TCP, with one rank per process.
+    Processes {
         /// Rank of this process.
         rank: usize,
+        /// Connections between the processes.
+        connections: Connections,
     },
     /// MPI, with one rank per process that `mpirun` has started.
     #[cfg(feature = "mpi")]
@@ -25,9 +29,17 @@ impl Transport {
     pub fn has_first_rank(self) -> bool {
         match self {
             Self::Verbs => true,
-            Self::Shm { rank } => rank == 0,
+            Self::Processes { rank, .. } => rank == 0,
             #[cfg(feature = "mpi")]
             Self::Mpi { rank } => rank == 0,
+        }
+    }
+
+    /// Returns the connections between processes that we have connected.
+    pub fn connections(self) -> Option<Connections> {
+        match self {
+            Self::Processes { connections, .. } => Some(connections),
+            _ => None,
         }
     }
 }

@@ -17,35 +17,51 @@ fn launch(processes: usize, run: &str) -> std::process::Output {
 
 #[test]
 fn every_one_sided_variant_is_serial_in_processes() {
-    let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
-    let mut runs: Vec<(usize, String)> = [
-        "lpf",
-        "talpf-default",
-        "talpf-cached",
-        "talpf-cached-barrier",
-        "talpf-cached-ack",
-        "talpf-msg",
-        "talpf-raw-cached",
-    ]
-    .into_iter()
-    .flat_map(|variant| [1, 3].map(|n| (n, format!("{jacobi} --variant {variant}"))))
-    .collect();
-    for (processes, run) in [
-        (4, "jacobi --size 40 --block 8 --steps 9 --grid 2x2"),
-        (3, "jacobi --rows 37 --cols 23 --block 8 --steps 9 --replay"),
-        (2, "jacobi --size 40 --steps 9 --transport shm"),
-        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes"),
-        (2, "nbody --particles 101 --block 10 --steps 2"),
-        (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
-        (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),
-        (3, "histogram --numbers 3000 --bins 50 --steps 2"),
-    ] {
-        runs.push((processes, run.to_owned()));
+    for transport in ["shm", "tcp"] {
+        let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
+        for variant in [
+            "lpf",
+            "talpf-default",
+            "talpf-cached",
+            "talpf-cached-barrier",
+            "talpf-cached-ack",
+            "talpf-msg",
+            "talpf-raw-cached",
+        ] {
+            for processes in [1, 2, 3] {
+                is_serial(processes, &format!("{jacobi} --variant {variant}"), transport);
+            }
+        }
+        for (processes, run) in [
+            (4, "jacobi --size 40 --block 8 --steps 9 --grid 2x2"),
+            (3, "jacobi --rows 37 --cols 23 --block 8 --steps 9 --replay"),
+            (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes"),
+            (2, "nbody --particles 101 --block 10 --steps 2"),
+            (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
+            (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),
+            (3, "histogram --numbers 3000 --bins 50 --steps 2"),
+        ] {
+            is_serial(processes, run, transport);
+        }
     }
-    for (processes, run) in runs {
-        let text = stdout_of(&launch(processes, &format!("{run} --check --quiet")));
-        assert!(value(&text, "verified").starts_with("yes"), "{processes} x {run}: {text}");
-        assert_eq!(value(&text, "ranks"), processes.to_string(), "{run}");
+}
+
+/// Checks that a run in processes gives the bits of the serial one, over the transport.
+#[track_caller]
+fn is_serial(processes: usize, run: &str, transport: &str) {
+    let run = format!("{run} --transport {transport} --check --quiet");
+    let text = stdout_of(&launch(processes, &run));
+    assert!(value(&text, "verified").starts_with("yes"), "{processes} x {run}: {text}");
+    assert_eq!(value(&text, "ranks"), processes.to_string(), "{run}");
+    let said = if processes == 1 { "none, one process" } else { transport };
+    assert_eq!(value(&text, "transport"), said, "{run}");
+}
+
+#[test]
+fn processes_of_one_machine_share_memory_unless_told_otherwise() {
+    for run in ["", "--transport auto", "--fabric auto"] {
+        let text = stdout_of(&launch(2, &format!("jacobi --size 40 --steps 9 --quiet {run}")));
+        assert_eq!(value(&text, "transport"), "shm");
     }
 }
 
@@ -58,7 +74,11 @@ fn a_launch_that_cannot_be_is_refused_before_it_starts() {
         ("launch -n 2 -- jacobi --block x", "--block"),
         ("launch -n 2 -- info", "launch starts applications, which have ranks, but not info"),
         ("launch -n 2 -- launch -n 2 -- jacobi", "but not launch"),
-        ("jacobi --transport shm", "`talpf launch -n P -- APP`"),
+        (
+            "jacobi --transport shm",
+            "--transport shm is for processes that `talpf launch -n P -- APP`",
+        ),
+        ("jacobi --transport tcp", "--transport tcp is for processes"),
         ("compare jacobi --out /nowhere --transport shm", "compare runs all ranks in one process"),
     ] {
         let error = error_of(&talpf(arguments));
@@ -69,10 +89,14 @@ fn a_launch_that_cannot_be_is_refused_before_it_starts() {
 #[test]
 fn what_processes_cannot_do_is_an_error_of_theirs() {
     for (run, expected) in [
-        ("jacobi --variant tampi", "tampi is not supported with --transport shm"),
+        ("jacobi --variant tampi", "tampi is not supported with --transport auto"),
         ("jacobi --variant serial", "variant serial has no ranks to run as processes"),
         ("jacobi --ranks 3", "ranks is 3, expected 2 to 2"),
-        ("jacobi --trace /nowhere", "--trace is not supported with --transport shm"),
+        ("jacobi --trace /nowhere", "--trace is not supported with --transport auto"),
+        (
+            "jacobi --server h:1 --process 0 --processes 2",
+            "--server is not supported with talpf launch",
+        ),
         ("jacobi --transport verbs", "talpf launch has started 2 processes"),
         ("jacobi --transport mpi", "--transport mpi is not supported with talpf launch"),
         ("jacobi --size 1", "ranks is 2, expected at most 1"),
@@ -90,12 +114,12 @@ fn a_variable_that_makes_no_sense_is_an_error_and_one_of_another_process_is_not(
         let mut command = command(&["jacobi", "--size", "40", "--steps", "3", "--quiet"]);
         command.env("TALPF_LAUNCH", value).output().unwrap()
     };
-    for wrong in ["", "2", "1:1:2:2", "1:1:0:2:0", "1:1:0:4000"] {
+    for wrong in ["", "2", "1,2,2,h:1,s,5", "1,0,2,h:1,s,5,6", "1,0,4000,h:1,s,5"] {
         let error = error_of(&run(wrong.to_owned()));
         assert!(error.starts_with(&format!("TALPF_LAUNCH is {wrong:?}, expected ")), "{error}");
     }
     // The first process of the machine has not started this one.
-    assert_eq!(value(&stdout_of(&run("1:1:0:3".to_owned())), "workers"), cores());
+    assert_eq!(value(&stdout_of(&run("1,0,3,h:1,s,5".to_owned())), "workers"), cores());
 }
 
 fn cores() -> String {
@@ -135,6 +159,15 @@ fn children_of(process: u32) -> Vec<Pid> {
     }
     children.sort_by_key(|process| process.as_raw_pid());
     children
+}
+
+/// Waits until a process has workers.
+pub(crate) fn started(process: Pid) {
+    let begin = Instant::now();
+    while !has_workers(process) {
+        assert!(begin.elapsed() < PATIENCE, "it has not started");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn has_workers(process: Pid) -> bool {

@@ -9,6 +9,7 @@ mod info;
 mod jacobi;
 mod launch;
 mod polling;
+mod server;
 mod settings;
 mod signals;
 mod tolerance;

@@ -37,14 +37,34 @@ impl fmt::Display for Fabric {
 pub struct Connected {
     /// The rail that joins them.
     pub rail: Arc<dyn Rail>,
+    /// Kinds of their connections.
+    pub connections: Connections,
+    /// Number of processes of this machine, this one included.
+    pub neighbours: u32,
+}
+
+/// Kinds of the connections between processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
     /// Connections between processes of one machine; `None` if no two are on the same.
     pub within: Option<Fabric>,
     /// Connections between machines; `None` if there is one.
     pub between: Option<Fabric>,
     /// Number of machines.
     pub machines: u32,
-    /// Number of processes of this machine, this one included.
-    pub neighbours: u32,
+}
+
+impl fmt::Display for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.within, self.between) {
+            (None, None) => f.write_str("none, one process"),
+            (Some(within), None) => write!(f, "{within}"),
+            (Some(within), Some(between)) if within != between => {
+                write!(f, "{within} within {} machines, {between} between them", self.machines)
+            }
+            (_, Some(between)) => write!(f, "{between} between {} machines", self.machines),
+        }
+    }
 }
 
 /// Key of the value by which a process introduces itself.
@@ -98,13 +118,12 @@ pub fn connect(bootstrap: &mut dyn Bootstrap, fabric: Fabric) -> Result<Connecte
     let on_this = machines.iter().filter(|other| **other == machine).count();
     machines.dedup();
     let within = if fabric == Fabric::Tcp { Fabric::Tcp } else { Fabric::Shm };
-    Ok(Connected {
-        rail,
+    let connections = Connections {
         within: has_neighbours.then_some(within),
         between: (machines.len() > 1).then_some(Fabric::Tcp),
         machines: machines.len() as u32,
-        neighbours: on_this as u32,
-    })
+    };
+    Ok(Connected { rail, connections, neighbours: on_this as u32 })
 }
 
 fn listen(address: IpAddr) -> Result<(TcpMeeting, SocketAddr), BootstrapError> {
@@ -221,6 +240,21 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
 
     use super::*;
+
+    #[test]
+    fn connections_are_described() {
+        let (shm, tcp) = (Some(Fabric::Shm), Some(Fabric::Tcp));
+        for (within, between, machines, text) in [
+            (None, None, 1, "none, one process"),
+            (shm, None, 1, "shm"),
+            (tcp, None, 1, "tcp"),
+            (None, tcp, 3, "tcp between 3 machines"),
+            (tcp, tcp, 2, "tcp between 2 machines"),
+            (shm, tcp, 2, "shm within 2 machines, tcp between them"),
+        ] {
+            assert_eq!(Connections { within, between, machines }.to_string(), text);
+        }
+    }
 
     #[test]
     fn a_card_comes_back() {

@@ -25,7 +25,7 @@ use std::{net::IpAddr, time::Duration};
 
 pub use self::client::TcpBootstrap;
 pub use self::error::BootstrapError;
-pub use self::fabric::{Connected, Fabric, connect};
+pub use self::fabric::{Connected, Connections, Fabric, connect};
 pub use self::server::BootstrapServer;
 
 /// A way for the processes of a run to exchange small values before they are connected.

@@ -168,7 +168,7 @@ fn compare<A: App>(
 ) -> Result<(), Error> {
     match settings.transport {
         Transport::Verbs => must_be_alone()?,
-        Transport::Shm | Transport::Mpi => return Err(Error::ComparedProcesses),
+        _ => return Err(Error::ComparedProcesses),
     }
     let points = measure::points::<A>(variants, &problem, &settings)?;
     let json = Output::open_in(&settings.out, "results.json")?;

@@ -1,0 +1,72 @@
+//! Options of processes that were not started by `talpf launch`, by which they find each other.
+
+use std::env;
+use std::time::Duration;
+
+use clap::Args;
+use talpf_apps::Error;
+use talpf_apps::run::processes::Meeting;
+use talpf_apps::run::{Launched, Machine, Place};
+
+use super::number_within::number_within;
+
+/// Environment variable with a text that the processes of a run, and nobody else, know.
+const SECRET: &str = "TALPF_SECRET";
+
+/// Server of the processes of a run, and the place of this one.
+#[derive(Args, Debug)]
+pub(super) struct MeetingOptions {
+    /// Take part in a run of several processes, which meet at this address; process 0 listens there
+    #[arg(long, value_name = "HOST:PORT", requires_all = ["process", "processes"])]
+    server: Option<String>,
+
+    /// Number of this process, from 0
+    #[arg(
+        long,
+        value_name = "I",
+        requires = "server",
+        value_parser = number_within(0..=*Machine::RANKS.end() - 1)
+    )]
+    process: Option<usize>,
+
+    /// Number of processes, each of them one rank
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "server",
+        value_parser = number_within(Machine::RANKS)
+    )]
+    processes: Option<usize>,
+
+    /// Time in which all processes must have met [default: 20]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "server",
+        value_parser = number_within(1..=86400)
+    )]
+    timeout: Option<usize>,
+}
+
+impl MeetingOptions {
+    /// Returns the way in which this process finds others; `None` if it is alone.
+    ///
+    /// **Errors**: [`Error::Launch`]; [`Error::NotTogether`].
+    pub(super) fn meeting(&self) -> Result<Option<Meeting>, Error> {
+        let launched = Launched::from_environment()?;
+        match (launched, &self.server, self.process.zip(self.processes)) {
+            (Some(_), Some(_), _) => {
+                Err(Error::NotTogether { option: "--server", with: "talpf launch" })
+            }
+            (Some(launched), ..) => Ok(Some(Meeting::Launched(launched.place().clone()))),
+            (None, Some(server), Some((process, processes))) => Ok(Some(Meeting::Server(Place {
+                process: process as u32,
+                processes: processes as u32,
+                server: server.clone(),
+                secret: env::var(SECRET).unwrap_or_default(),
+                timeout: self.timeout.map_or(Place::TIMEOUT, |s| Duration::from_secs(s as u64)),
+            }))),
+            _ => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Place of a process among those of a run, and how it finds the others.
+
+use std::thread;
+use std::time::Duration;
+
+use ibverbs_sim::bootstrap::{BootstrapServer, Connected, Fabric, TcpBootstrap, connect};
+
+use crate::Error;
+
+/// Place of a process among those of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the process, from 0.
+    pub process: u32,
+    /// Number of processes.
+    pub processes: u32,
+    /// Address of the server at which the processes meet, as `HOST:PORT`.
+    pub server: String,
+    /// Text that the processes of a run, and nobody else, know.
+    pub secret: String,
+    /// Time in which all processes must have met.
+    pub timeout: Duration,
+}
+
+impl Place {
+    /// Time in which all processes must have met, unless another is given.
+    pub const TIMEOUT: Duration = Duration::from_secs(20);
+
+    /// Connects this process to the others, at a server that somebody else runs. All must have the
+    /// same settings.
+    ///
+    /// **Errors**: [`Error::Meet`].
+    pub(super) fn connect(
+        &self,
+        fabric: Fabric,
+        settings: &[(&str, &str)],
+    ) -> Result<Connected, Error> {
+        let Self { process, processes, ref server, ref secret, timeout } = *self;
+        let secret = secret.as_bytes();
+        let connected = TcpBootstrap::join(server, process, processes, secret, settings, timeout)
+            .and_then(|mut bootstrap| connect(&mut bootstrap, fabric));
+        connected.map_err(Error::Meet)
+    }
+
+    /// Connects this process to the others, at a server that process 0 runs.
+    ///
+    /// **Errors**: [`Error::Meet`].
+    pub(super) fn connect_without_launcher(
+        &self,
+        fabric: Fabric,
+        settings: &[(&str, &str)],
+    ) -> Result<Connected, Error> {
+        if self.process > 0 {
+            return self.connect(fabric, settings);
+        }
+        let server = BootstrapServer::listen(&*self.server, self.processes, self.secret.as_bytes());
+        let server = server.map_err(Error::Meet)?;
+        let timeout = self.timeout;
+        thread::scope(|scope| {
+            // The others have to learn why this process ends, if it does.
+            scope.spawn(move || server.run(timeout));
+            self.connect(fabric, settings)
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Runs in processes that no launcher of ours has started, and which meet at a server.
+
+use std::net::TcpListener;
+use std::process::{Child, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::launch::started;
+use crate::{command, error_of, stdout_of, talpf, value};
+
+const JACOBI: &str = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --quiet";
+
+/// Returns an address of this machine that was free a moment ago.
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// Starts a process with the secret.
+fn start(run: &str, secret: &str) -> Child {
+    let mut command = command(&run.split_whitespace().collect::<Vec<_>>());
+    command.env("TALPF_SECRET", secret).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Runs processes, each with options of its own, and returns their outputs.
+fn run_all(runs: &[String]) -> Vec<Output> {
+    let children: Vec<_> = runs.iter().map(|run| start(run, "of the test")).collect();
+    children.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
+}
+
+fn place(server: &str, process: usize, processes: usize) -> String {
+    format!("--server {server} --process {process} --processes {processes}")
+}
+
+#[test]
+fn processes_that_meet_at_a_server_are_serial() {
+    for (fabric, transport) in [("", "shm"), ("--fabric tcp", "tcp"), ("--fabric shm", "shm")] {
+        let server = free_address();
+        let run = |process| format!("{JACOBI} --check {fabric} {}", place(&server, process, 3));
+        // Whoever comes first waits for process 0, which has the server.
+        let outputs = run_all(&[run(2), run(1), run(0)]);
+        let text = stdout_of(&outputs[2]);
+        assert_eq!((value(&text, "ranks"), value(&text, "transport")), ("3", transport));
+        assert!(value(&text, "verified").starts_with("yes"), "{text}");
+        assert!(outputs[..2].iter().all(|output| stdout_of(output).is_empty()));
+    }
+}
+
+#[test]
+fn what_differs_between_processes_ends_all_of_them() {
+    let server = free_address();
+    let first = format!("{JACOBI} {}", place(&server, 0, 2));
+    for (second, expected) in [
+        (format!("{JACOBI} {}", place(&server, 0, 2)), "cannot listen at "),
+        (format!("{JACOBI} {}", place(&server, 1, 3)), "expects 3 processes, not 2"),
+        (format!("{JACOBI} --fabric tcp {}", place(&server, 1, 2)), "is to be connected by "),
+        (format!("{} {}", JACOBI.replace("37", "38"), place(&server, 1, 2)), "has rows 3"),
+        (format!("histogram --quiet {}", place(&server, 1, 2)), "has application "),
+    ] {
+        let runs = [format!("{first} --timeout 2"), second];
+        let errors: Vec<_> = run_all(&runs).iter().map(error_of).collect();
+        assert!(errors.iter().any(|error| error.contains(expected)), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_number_that_comes_twice_and_one_that_does_not_come_are_named() {
+    let server = free_address();
+    let run = |process| format!("{JACOBI} --timeout 2 {}", place(&server, process, 3));
+    let twice = run_all(&[run(0), run(1), run(1)]);
+    for error in twice.iter().map(error_of) {
+        assert!(error.starts_with("process 1 has come twice, from "), "{error}");
+    }
+    let missing = run_all(&[run(0), run(2)]);
+    for error in missing.iter().map(error_of) {
+        assert_eq!(error, "process 1 of 3 has not come in time");
+    }
+}
+
+#[test]
+fn a_process_with_another_secret_is_named() {
+    let server = free_address();
+    let run = |process| format!("{JACOBI} {}", place(&server, process, 2));
+    let children = [start(&run(0), "one"), start(&run(1), "another")];
+    for child in children {
+        let error = error_of(&child.wait_with_output().unwrap());
+        assert!(error.starts_with("process 1 at 127.0.0.1:"), "{error}");
+        assert!(error.ends_with(" has another secret"), "{error}");
+    }
+}
+
+#[test]
+fn a_place_that_makes_no_sense_is_refused() {
+    for (options, expected) in [
+        ("--server localhost:1 --process 0", "--processes"),
+        ("--process 0", "--server"),
+        ("--timeout 3", "--server"),
+        ("--server h:1 --process 2 --processes 2", "process 2 of 2: numbers are from 0 to 1"),
+        ("--server h:1 --process 0 --processes 2000", "from 1 to 1024"),
+        ("--server nowhere --process 0 --processes 2", "cannot listen at nowhere: "),
+        (
+            "--server nowhere --process 1 --processes 2 --timeout 1",
+            "cannot reach the server at nowhere: ",
+        ),
+        (
+            "--server h:1 --process 0 --processes 2 --transport verbs",
+            "--transport verbs is not supported with --server",
+        ),
+    ] {
+        let error = error_of(&talpf(&format!("{JACOBI} {options}")));
+        assert!(error.contains(expected), "{options}: {error}");
+    }
+}
+
+#[test]
+fn every_survivor_names_a_process_that_is_killed() {
+    for fabric in ["tcp", "shm"] {
+        for victim in 0..3 {
+            let server = free_address();
+            let run = |process| {
+                format!(
+                    "jacobi --size 32 --block 8 --steps 1000000000 --quiet --fabric {fabric} {}",
+                    place(&server, process, 3)
+                )
+            };
+            let mut children: Vec<_> = (0..3).map(|process| start(&run(process), "s")).collect();
+            children.iter().for_each(|child| started(Pid::from_child(child)));
+            let mut killed = children.remove(victim);
+            let begin = Instant::now();
+            kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();
+            killed.wait().unwrap();
+            for child in &mut children {
+                while child.try_wait().unwrap().is_none() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            let seconds = begin.elapsed().as_secs_f64();
+            for child in children {
+                let error = error_of(&child.wait_with_output().unwrap());
+                let expected = format!("rank {victim} failed: its process has ended");
+                assert!(error.contains(&expected), "{fabric}: {error}");
+            }
+            // One second on an idle machine.
+            assert!(seconds < 20.0, "{fabric}: {seconds} s");
+            println!("{fabric}: all survivors of process {victim} had ended after {seconds:.3} s");
+        }
+    }
+}
