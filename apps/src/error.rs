@@ -229,6 +229,40 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A program cannot be started on a machine of a hosts file.
+    #[error("{file}:{line}: cannot start talpf on {host} by `{command}`: {reason}")]
+    Host {
+        /// Name of the hosts file.
+        file: String,
+        /// Number of the line, counted from one.
+        line: usize,
+        /// Name of the machine.
+        host: String,
+        /// Command that was tried.
+        command: String,
+        /// Reason.
+        reason: String,
+    },
+
+    /// The machine does not know its own address.
+    #[error(
+        "the address by which {host} reaches this machine is unknown: {source}; give --address"
+    )]
+    NoAddress {
+        /// Name of the other machine.
+        host: String,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+
+    /// The path of this program is unknown.
+    #[error("the path of this program is unknown: {0}")]
+    Program(io::Error),
+
+    /// No launcher has given the process its place.
+    #[error("`talpf part` is started by `talpf launch --hosts`, which says what to run")]
+    NoPart,
+
     /// A process of a run was ended by a signal.
     #[error("process {process} of {processes} was ended by signal {signal}")]
     Killed {

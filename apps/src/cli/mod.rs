@@ -75,8 +75,11 @@ enum Command {
     Histogram(app::Options<Histogram, histogram::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
-    /// Run an application in several processes of this machine, each of them one rank
+    /// Run an application in several processes, here or on other machines, each of them one rank
     Launch(launch::Options),
+    /// Run one process for `launch` on another machine
+    #[command(hide = true)]
+    Part,
     /// Check, summarize, draw, cut and join traces of runs
     Trace(trace::Options),
     /// Properties and measured costs of this machine
@@ -110,6 +113,7 @@ fn run(command: Command) -> ExitCode {
                 Err(error) => usage::explain(&error),
             };
         }
+        Command::Part => return exit_code(launch::run_part()),
         Command::Trace(options) => trace::run(options),
         Command::Info(options) => info::run(options),
     };
@@ -135,14 +139,19 @@ fn launch(options: &launch::Options, command: &Command) -> ExitCode {
     let other = match command {
         Command::Compare(_) => Some("compare"),
         Command::Launch(_) => Some("launch"),
+        Command::Part => Some("part"),
         Command::Trace(_) => Some("trace"),
         Command::Info(_) => Some("info"),
         _ => None,
     };
-    let result = match other {
+    exit_code(match other {
         Some(command) => Err(Error::NotLaunched { command }),
         None => launch::run(options),
-    };
+    })
+}
+
+/// Returns the exit code of processes that were launched.
+fn exit_code(result: Result<Option<u8>, Error>) -> ExitCode {
     match result {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(code)) => ExitCode::from(code),

@@ -9,6 +9,7 @@ mod app;
 mod communication;
 mod context;
 mod gather;
+pub mod hosts;
 mod interrupt;
 mod launched;
 mod machine;

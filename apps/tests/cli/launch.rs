@@ -151,7 +151,7 @@ fn started_by(launcher: &Child, processes: usize) -> Vec<Pid> {
 }
 
 /// Returns the processes that a process has started, in order.
-fn children_of(process: u32) -> Vec<Pid> {
+pub(crate) fn children_of(process: u32) -> Vec<Pid> {
     let mut children = Vec::new();
     for task in fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten() {
         let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
@@ -170,7 +170,7 @@ pub(crate) fn started(process: Pid) {
     }
 }
 
-fn has_workers(process: Pid) -> bool {
+pub(crate) fn has_workers(process: Pid) -> bool {
     let tasks = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid()));
     tasks.into_iter().flatten().flatten().any(|task| {
         let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
@@ -179,7 +179,7 @@ fn has_workers(process: Pid) -> bool {
 }
 
 /// Waits until none of the processes runs.
-fn all_end(processes: &[Pid]) {
+pub(crate) fn all_end(processes: &[Pid]) {
     let begin = Instant::now();
     let runs = |process: &Pid| {
         let status = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid()));

@@ -8,6 +8,7 @@ mod graph;
 mod info;
 mod jacobi;
 mod launch;
+mod machines;
 mod polling;
 mod server;
 mod settings;

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::wire::ConnectAttempts;
 
-/// Wait for a process to take what it waits for.
-const GRACE: Duration = Duration::from_secs(1);
+/// Wait for a process to take what it is sent.
+const GRACE: Duration = Duration::from_secs(2);
 /// Most connections at a time, those of strangers included.
 const MAX_CONNECTIONS: usize = 4096;
 
@@ -73,11 +73,35 @@ impl BootstrapServer {
         let mut clients = Vec::new();
         let outcome = self.serve(&mut clients, ConnectAttempts::new(timeout));
         if let Err(error) = &outcome {
-            let refusal = message::frame(Kind::Refused, error.to_string().as_bytes());
-            clients.retain(|client| client.handshake.is_some() && client.send(&refusal));
-            wait_for_ends(&mut clients);
+            self.refuse(&mut clients, &error.to_string());
         }
         outcome
+    }
+
+    /// Gives the reason of an error to all processes, to those that come a little later as well.
+    /// Returns once they have read it: a socket that is closed before what it has received was read
+    /// takes back what it has sent.
+    fn refuse(&self, clients: &mut Vec<Client>, reason: &str) {
+        let refusal = message::frame(Kind::Refused, reason.as_bytes());
+        let send = |client: &mut Client| client.is_closed |= !client.send(&refusal);
+        clients.iter_mut().filter(|client| client.handshake.is_some()).for_each(send);
+        let mut refused = clients.iter().filter(|client| client.handshake.is_some()).count();
+        let mut attempts = ConnectAttempts::new(GRACE);
+        while refused < self.processes as usize || !clients.is_empty() {
+            self.accept(clients);
+            for client in clients.iter_mut() {
+                while let Some((kind, _)) = client.receive() {
+                    if kind == Kind::Handshake {
+                        refused += 1;
+                        send(client);
+                    }
+                }
+            }
+            clients.retain(|client| !client.is_closed);
+            if !attempts.wait() {
+                return;
+            }
+        }
     }
 
     fn serve(
@@ -236,18 +260,6 @@ fn pass(clients: &mut [Client]) {
     let all = message::frame(Kind::All, &all);
     for client in clients.iter_mut().filter(|client| client.handshake.is_some()) {
         client.is_closed |= !client.send(&all);
-    }
-}
-
-/// Waits until processes have read what they were sent, and have closed their connections: a socket
-/// that is closed before what it has received was read takes back what it has sent.
-fn wait_for_ends(clients: &mut Vec<Client>) {
-    let mut attempts = ConnectAttempts::new(GRACE);
-    while !clients.is_empty() && attempts.wait() {
-        for client in clients.iter_mut() {
-            while client.receive().is_some() {}
-        }
-        clients.retain(|client| !client.is_closed);
     }
 }
 

@@ -120,6 +120,18 @@ fn what_differs_is_named_with_both_values() {
 }
 
 #[test]
+fn who_comes_after_the_error_of_another_learns_of_it() {
+    let server = Server::start(2, TIMEOUT);
+    let address = &server.address;
+    let mut stranger = TcpBootstrap::join(address, 1, 2, b"another", &[], TIMEOUT).unwrap();
+    let error = stranger.fence().unwrap_err().to_string();
+    let late = server.join(0, 2).fence().unwrap_err().to_string();
+    assert!(error.ends_with(" has another secret") && late == error, "{error}, {late}");
+    drop(stranger);
+    server.error().unwrap();
+}
+
+#[test]
 fn numbers_are_below_the_number_of_processes() {
     let error = TcpBootstrap::join("127.0.0.1:1", 2, 2, SECRET, &[], SHORT).unwrap_err();
     assert_eq!(error.to_string(), "process 2 of 2: numbers are from 0 to 1");

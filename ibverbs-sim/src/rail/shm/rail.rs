@@ -42,7 +42,7 @@ const FRAME_WORDS: usize = MAX_HEAD + EAGER_BYTES / size_of::<u64>();
 /// Most frames of a peer that one poll takes.
 const BATCH: usize = 64;
 /// Polls in vain after which the sockets are asked for peers that have ended.
-const POLLS_BETWEEN_CHECKS: u32 = 1024;
+const POLLS_BETWEEN_CHECKS: u32 = 256;
 
 /// Settings of a [`ShmRail`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,190 @@
+//! Processes that were started, and their ends.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use ibverbs_sim::bootstrap::BootstrapError;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+use talpf_apps::Error;
+
+/// Time in which some process must end after SIGTERM, before all get SIGKILL.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// News for a launcher.
+pub(super) enum Event {
+    /// A process has ended, and its output is written.
+    Ended(u32, io::Result<ExitStatus>),
+    /// Processes have not met in time.
+    Missing(BootstrapError),
+    /// SIGINT or SIGTERM, or the end of the launcher on another machine.
+    Interrupt,
+}
+
+/// Thread that makes events of SIGINT and SIGTERM.
+pub(super) struct Forwarder {
+    handle: Handle,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Forwarder {
+    /// Starts the thread.
+    ///
+    /// **Errors**: [`Error::Signals`].
+    pub(super) fn start(sender: &Sender<Event>) -> Result<Self, Error> {
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Error::Signals)?;
+        let (handle, sender) = (signals.handle(), sender.clone());
+        let thread = thread::spawn(move || {
+            for _ in signals.forever() {
+                // The receiver lives as long as the processes.
+                let _ = sender.send(Event::Interrupt);
+            }
+        });
+        Ok(Self { handle, thread })
+    }
+
+    /// Ends the thread.
+    pub(super) fn end(self) {
+        self.handle.close();
+        let _ = self.thread.join();
+    }
+}
+
+/// Processes that this one has started, of a run.
+pub(super) struct Children {
+    /// Number of processes of the run.
+    processes: u32,
+    children: Vec<Started>,
+    /// `true` once all are to end.
+    is_ending: bool,
+    /// Result of the first process that has failed.
+    first: Option<Result<Option<u8>, Error>>,
+}
+
+/// A process that was started.
+struct Started {
+    process: u32,
+    pidfd: OwnedFd,
+    has_ended: bool,
+    /// Input of the process, which is open until the launcher ends.
+    _input: Option<ChildStdin>,
+}
+
+impl Children {
+    pub(super) fn new(processes: u32) -> Self {
+        Self { processes, children: Vec::new(), is_ending: false, first: None }
+    }
+
+    /// Starts a process, which gets `input`. If its error stream is piped, its lines get the number
+    /// in front.
+    pub(super) fn start(
+        &mut self,
+        process: u32,
+        mut command: Command,
+        input: Option<Vec<u8>>,
+        errors: Stdio,
+        sender: &Sender<Event>,
+    ) -> io::Result<()> {
+        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+        let mut child = command.stdin(stdin).stderr(errors).spawn()?;
+        let pidfd = match open(&child) {
+            Ok(pidfd) => pidfd,
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                return Err(error);
+            }
+        };
+        let mut stdin = child.stdin.take();
+        if let (Some(stdin), Some(input)) = (&mut stdin, input) {
+            // A process that does not read it says why as it ends.
+            let _ = stdin.write_all(&input);
+        }
+        let sender = sender.clone();
+        thread::spawn(move || {
+            if let Some(errors) = child.stderr.take() {
+                copy_lines(errors, process);
+            }
+            // The receiver lives until all processes have ended.
+            let _ = sender.send(Event::Ended(process, child.wait()));
+        });
+        self.children.push(Started { process, pidfd, has_ended: false, _input: stdin });
+        Ok(())
+    }
+
+    /// Waits until all processes have ended.
+    pub(super) fn watch(&mut self, events: &Receiver<Event>) {
+        while self.children.iter().any(|child| !child.has_ended) {
+            let event = if self.is_ending {
+                events.recv_timeout(GRACE)
+            } else {
+                events.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            match event {
+                Ok(Event::Ended(process, status)) => self.ended(process, status),
+                Ok(Event::Missing(error)) => self.fail(Err(Error::Meet(error))),
+                Ok(Event::Interrupt) => self.fail(Err(Error::Interrupted)),
+                Err(_) => self.signal(Signal::KILL),
+            }
+        }
+    }
+
+    /// Returns the result of the first process that has failed.
+    pub(super) fn result(self) -> Result<Option<u8>, Error> {
+        self.first.unwrap_or(Ok(None))
+    }
+
+    fn ended(&mut self, process: u32, status: io::Result<ExitStatus>) {
+        let child = self.children.iter_mut().find(|child| child.process == process);
+        if let Some(child) = child {
+            child.has_ended = true;
+        }
+        let processes = self.processes;
+        match status {
+            Ok(status) if status.success() => {}
+            Ok(status) => self.fail(match (status.code(), status.signal()) {
+                (None, Some(signal)) => Err(Error::Killed { process, processes, signal }),
+                (code, _) => Ok(Some(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
+            }),
+            Err(source) => self.fail(Err(Error::Process { process, processes, source })),
+        }
+    }
+
+    /// Notes a failure, and ends the other processes.
+    pub(super) fn fail(&mut self, result: Result<Option<u8>, Error>) {
+        self.first.get_or_insert(result);
+        self.signal(Signal::TERM);
+        self.is_ending = true;
+    }
+
+    /// Sends a signal, which processes that have ended do not get.
+    fn signal(&self, signal: Signal) {
+        for child in self.children.iter().filter(|child| !child.has_ended) {
+            // It fails only if the process has just ended.
+            let _ = pidfd_send_signal(&child.pidfd, signal);
+        }
+    }
+}
+
+fn open(child: &Child) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other(format!("process id {}", child.id())))?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Copies lines to the error stream, each with the number of its process.
+fn copy_lines(from: impl Read, process: u32) {
+    for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
+        let mut text = format!("[{process}] ").into_bytes();
+        text.extend(line);
+        text.push(b'\n');
+        // A closed error stream must not end the run.
+        let _ = io::stderr().write_all(&text);
+    }
+}

@@ -1,0 +1,88 @@
+//! The part of a launcher on another machine: it runs one process, and ends it when the launcher does.
+//!
+//! `talpf launch` starts it by a command such as `ssh`, which may pass arguments through a shell, and
+//! shows them to everybody. So the place of the process, its secret and its arguments come by the
+//! standard input, as one line of JSON; the end of this input is that of the launcher.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead};
+use std::process::Stdio;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use talpf_apps::Error;
+use talpf_apps::run::Place;
+
+use super::children::{Children, Event, Forwarder};
+use super::local;
+
+/// Longest line, in bytes.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// A process to run.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Part {
+    process: u32,
+    processes: u32,
+    server: String,
+    secret: String,
+    timeout_s: u64,
+    line: Vec<String>,
+}
+
+impl Part {
+    /// Makes a part of a place and the arguments there. Returns `None` for arguments that are no text.
+    pub(super) fn new<'a>(place: &Place, line: impl Iterator<Item = &'a OsStr>) -> Option<Self> {
+        let Place { process, processes, server, secret, timeout } = place.clone();
+        let line = line.map(|argument| argument.to_str().map(str::to_owned));
+        let (timeout_s, line) = (timeout.as_secs(), line.collect::<Option<_>>()?);
+        Some(Self { process, processes, server, secret, timeout_s, line })
+    }
+
+    /// Returns the part as a line of text.
+    ///
+    /// **Errors**: none that occur.
+    pub(super) fn to_line(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads a part; `None` if the input has none.
+    fn read(input: impl BufRead) -> Option<Self> {
+        let mut line = Vec::new();
+        input.take(LONGEST_LINE).read_until(b'\n', &mut line).ok()?;
+        serde_json::from_slice(&line).ok()
+    }
+}
+
+/// Runs the part that the standard input names.
+///
+/// **Errors**: [`Error::NoPart`], and those of [`launch`](super::run).
+pub(in crate::cli) fn run() -> Result<Option<u8>, Error> {
+    let part = Part::read(io::stdin().lock()).ok_or(Error::NoPart)?;
+    let Part { process, processes, server, secret, timeout_s, line } = part;
+    let place =
+        Place { process, processes, server, secret, timeout: Duration::from_secs(timeout_s) };
+    let (sender, events) = channel();
+    let forwarder = Forwarder::start(&sender)?;
+    let mut children = Children::new(processes);
+    let command = local(place, line.iter().map(AsRef::as_ref));
+    let started = command.and_then(|command| {
+        // The launcher puts the number of the process in front of its lines.
+        children.start(process, command, None, Stdio::inherit(), &sender)
+    });
+    if let Err(source) = started {
+        return Err(Error::Process { process, processes, source });
+    }
+    // This thread ends with the process, if the launcher does not end before.
+    thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = sender.send(Event::Interrupt);
+    });
+    children.watch(&events);
+    forwarder.end();
+    children.result()
+}

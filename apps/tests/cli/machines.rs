@@ -1,0 +1,204 @@
+//! Runs on several machines: network namespaces that a cable joins, where this user may make them.
+//! They share no network, so their processes cannot share memory.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use crate::launch::{all_end, children_of, has_workers};
+use crate::{error_of, stdout_of, talpf, talpf_with, value};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two machines, and a file with their names.
+struct Machines {
+    names: [String; 2],
+    /// Addresses on the cable.
+    addresses: [String; 2],
+    _folder: tempfile::TempDir,
+    hosts: PathBuf,
+}
+
+impl Machines {
+    /// Makes the machines; says so and returns `None` without the right to.
+    fn new() -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (id, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let names = [0, 1].map(|machine| format!("talpf-{id}-{count}-{machine}"));
+        let addresses = [1, 2].map(|host| format!("10.231.{count}.{host}"));
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = folder.path().join("hosts");
+        fs::write(&hosts, format!("{} 2\n{} 2 # the other one\n", names[0], names[1])).unwrap();
+        let machines = Self { names, addresses, _folder: folder, hosts };
+        let [a, b] = &machines.names;
+        if !ip(&format!("netns add {a}")) {
+            eprintln!("SKIPPED: this user may make no network namespaces");
+            return None;
+        }
+        assert!(ip(&format!("netns add {b}")));
+        assert!(ip(&format!("-n {a} link add cable type veth peer name cable netns {b}")));
+        for (name, address) in machines.names.iter().zip(&machines.addresses) {
+            assert!(ip(&format!("-n {name} address add {address}/24 dev cable")));
+            assert!(ip(&format!("-n {name} link set cable up")));
+            assert!(ip(&format!("-n {name} link set lo up")));
+        }
+        Some(machines)
+    }
+
+    /// Returns the command of a launcher on the first machine.
+    fn launch(&self, run: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[0], env!("CARGO_BIN_EXE_talpf"), "launch"]);
+        command.arg("--hosts").arg(&self.hosts).args(["--via", "ip netns exec {host}"]);
+        command.args(["--address", &self.addresses[0], "--"]).args(run.split_whitespace());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+impl Drop for Machines {
+    fn drop(&mut self) {
+        for name in &self.names {
+            ip(&format!("netns delete {name}"));
+        }
+    }
+}
+
+/// Runs `ip`. Returns `false` if it fails.
+fn ip(arguments: &str) -> bool {
+    let mut command = Command::new("ip");
+    command.args(arguments.split_whitespace()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn two_machines_with_two_processes_are_serial() {
+    let Some(machines) = Machines::new() else { return };
+    for (run, transport) in [
+        (
+            "jacobi --rows 37 --cols 23 --block 8 --steps 9",
+            "shm within 2 machines, tcp between them",
+        ),
+        ("jacobi --size 40 --steps 9 --grid 2x2 --transport tcp", "tcp between 2 machines"),
+        ("gauss-seidel --size 40 --block 8 --steps 5", "shm within 2 machines, tcp between them"),
+        ("nbody --particles 101 --block 10 --steps 2", "shm within 2 machines, tcp between them"),
+        (
+            "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get",
+            "shm within 2 machines, tcp between them",
+        ),
+        (
+            "histogram --numbers 30000 --bins 5000 --steps 2",
+            "shm within 2 machines, tcp between them",
+        ),
+    ] {
+        let output = machines.launch(&format!("{run} --check --quiet")).output().unwrap();
+        let text = stdout_of(&output);
+        assert!(value(&text, "verified").starts_with("yes"), "{run}: {text}");
+        assert_eq!((value(&text, "ranks"), value(&text, "transport")), ("4", transport));
+    }
+    let output = machines.launch("jacobi --quiet --transport shm").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains(" is on another machine than process "), "{errors}");
+}
+
+#[test]
+fn a_cut_cable_ends_the_run() {
+    let Some(machines) = Machines::new() else { return };
+    let run = "jacobi --size 32 --block 8 --steps 1000000000 --quiet";
+    let launcher = machines.launch(run).spawn().unwrap();
+    let begin = Instant::now();
+    let mut processes = Vec::new();
+    while processes.iter().filter(|process| has_workers(**process)).count() < 4 {
+        assert!(begin.elapsed() < PATIENCE, "{processes:?} have started");
+        thread::sleep(Duration::from_millis(5));
+        processes = descendants(launcher.id());
+    }
+    let begin = Instant::now();
+    assert!(ip(&format!("-n {} link set cable down", machines.names[0])));
+    let output: Output = launcher.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains(" failed: its process has ended"), "{errors}");
+    println!("the run had ended {:.1} s after its cable was cut", begin.elapsed().as_secs_f64());
+    all_end(&processes);
+}
+
+/// Returns the processes that a process has started, and those that they have.
+fn descendants(process: u32) -> Vec<Pid> {
+    let mut all = children_of(process);
+    let mut next = 0;
+    while let Some(child) = all.get(next) {
+        all.extend(children_of(child.as_raw_pid() as u32));
+        next += 1;
+    }
+    all
+}
+
+#[test]
+fn hosts_that_cannot_be_are_named_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hosts");
+    let path = file.to_str().unwrap();
+    for (text, via, expected) in [
+        ("", "env -u {host}", "hosts:1: host is missing"),
+        ("a\nb\na\n", "env -u {host}", "hosts:3: host is \"a\""),
+        (
+            "a\n\nb\n",
+            "false {host}",
+            "hosts:1: cannot start talpf on a by `false {host}`: exit status: 1",
+        ),
+        ("a\n", "no-such-command {host}", "by `no-such-command {host}`: No such file"),
+        ("a\n", "echo {host}", "it says \"a "),
+    ] {
+        fs::write(&file, text).unwrap();
+        let error =
+            error_of(&talpf_with(&["launch", "--hosts", path, "--via", via, "--", "jacobi"]));
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+    fs::write(&file, "a 2\nb\n").unwrap();
+    let arguments =
+        ["launch", "-n", "4", "--hosts", path, "--via", "env -u {host}", "--", "jacobi"];
+    assert_eq!(error_of(&talpf_with(&arguments)), "processes is 4, expected 1 to 3");
+    let error = error_of(&talpf("launch --hosts /nowhere -- jacobi"));
+    assert!(error.starts_with("cannot read /nowhere: "), "{error}");
+}
+
+#[test]
+fn a_launcher_over_a_command_ends_its_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hosts");
+    fs::write(&file, "HERE 2\n").unwrap();
+    // The command only removes a variable, so that the machine is this one.
+    let start = |steps: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
+        command.args(["launch", "--address", "127.0.0.1", "--via", "env -u {host}", "--hosts"]);
+        command.arg(&file).args(["--", "jacobi", "--size", "32", "--block", "8", "--quiet"]);
+        command.args(["--steps", steps]).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let text = stdout_of(&start("9").wait_with_output().unwrap());
+    assert_eq!((value(&text, "ranks"), value(&text, "transport")), ("2", "shm"));
+    let mut launcher = start("1000000000");
+    let begin = Instant::now();
+    let mut processes = Vec::new();
+    while processes.iter().filter(|process| has_workers(**process)).count() < 2 {
+        assert!(begin.elapsed() < PATIENCE, "{processes:?} have started");
+        thread::sleep(Duration::from_millis(5));
+        processes = descendants(launcher.id());
+    }
+    launcher.kill().unwrap();
+    launcher.wait().unwrap();
+    all_end(&processes);
+}
+
+#[test]
+fn a_part_without_its_launcher_says_who_starts_it() {
+    let error = error_of(&talpf("part"));
+    assert!(error.contains("`talpf launch --hosts`"), "{error}");
+}
