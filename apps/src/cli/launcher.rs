@@ -19,7 +19,7 @@ fn started() -> Option<usize> {
 /// **Errors**: [`Error::Processes`]; [`Error::Launch`].
 pub(super) fn must_be_alone() -> Result<(), Error> {
     if let Some(launched) = Launched::from_environment()? {
-        let processes = launched.place().processes as usize;
+        let processes = launched.membership().processes as usize;
         return Err(Error::Processes { launcher: "talpf launch", transport: "auto", processes });
     }
     match started() {

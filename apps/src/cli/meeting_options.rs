@@ -6,14 +6,14 @@ use std::time::Duration;
 use clap::Args;
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
-use talpf_apps::run::{Launched, Machine, Place};
+use talpf_apps::run::{Launched, Machine, Membership};
 
 use super::number_within::number_within;
 
 /// Environment variable with a text that the processes of a run, and nobody else, know.
 const SECRET: &str = "TALPF_SECRET";
 
-/// Server of the processes of a run, and the place of this one.
+/// Server of the processes of a run, and the number of this one.
 #[derive(Args, Debug)]
 pub(super) struct MeetingOptions {
     /// Take part in a run of several processes, which meet at this address; process 0 listens there
@@ -58,14 +58,18 @@ impl MeetingOptions {
             (Some(_), Some(_), _) => {
                 Err(Error::NotTogether { option: "--server", with: "talpf launch" })
             }
-            (Some(launched), ..) => Ok(Some(Meeting::Launched(launched.place().clone()))),
-            (None, Some(server), Some((process, processes))) => Ok(Some(Meeting::Server(Place {
-                process: process as u32,
-                processes: processes as u32,
-                server: server.clone(),
-                secret: env::var(SECRET).unwrap_or_default(),
-                timeout: self.timeout.map_or(Place::TIMEOUT, |s| Duration::from_secs(s as u64)),
-            }))),
+            (Some(launched), ..) => Ok(Some(Meeting::Launched(launched.membership().clone()))),
+            (None, Some(server), Some((process, processes))) => {
+                Ok(Some(Meeting::Server(Membership {
+                    process: process as u32,
+                    processes: processes as u32,
+                    server: server.clone(),
+                    secret: env::var(SECRET).unwrap_or_default(),
+                    timeout: self
+                        .timeout
+                        .map_or(Membership::TIMEOUT, |seconds| Duration::from_secs(seconds as u64)),
+                })))
+            }
             _ => Ok(None),
         }
     }

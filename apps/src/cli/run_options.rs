@@ -103,11 +103,11 @@ pub(super) enum Transport {
     /// Software verbs, with all ranks in this process
     #[default]
     Verbs,
-    /// One rank per process: shared memory within a machine, TCP between machines
+    /// Software verbs over shared memory within a machine and TCP between machines, one rank per process
     Auto,
-    /// One rank per process: shared memory, with all of them on one machine
+    /// Software verbs over shared memory, one rank per process, all of them on one machine
     Shm,
-    /// One rank per process: TCP
+    /// Software verbs over TCP, one rank per process
     Tcp,
     /// MPI, with one rank per process that mpirun has started
     Mpi,

@@ -1,14 +1,14 @@
-//! Processes that `talpf launch` has started, and their places in the run.
+//! Processes that `talpf launch` has started.
 
 use std::env;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
-use super::{Machine, Place};
+use super::{Machine, Membership};
 use crate::Error;
 
-/// Environment variable by which a process learns its place.
+/// Environment variable by which a process learns of its membership.
 const VARIABLE: &str = "TALPF_LAUNCH";
 
 /// A process that a launcher has started.
@@ -16,19 +16,19 @@ const VARIABLE: &str = "TALPF_LAUNCH";
 pub struct Launched {
     /// Process that has started this one.
     launcher: i32,
-    place: Place,
+    membership: Membership,
 }
 
 impl Launched {
-    /// Makes the process at a place a child of this one.
-    pub fn child(place: Place) -> Self {
-        Self { launcher: getpid().as_raw_nonzero().get(), place }
+    /// Makes a member of a run a child of this process.
+    pub fn child(membership: Membership) -> Self {
+        Self { launcher: getpid().as_raw_nonzero().get(), membership }
     }
 
     /// Returns the environment variable for the process.
     pub fn variable(&self) -> (&'static str, String) {
-        let Self { launcher, place } = self;
-        let Place { process, processes, server, secret, timeout } = place;
+        let Self { launcher, membership } = self;
+        let Membership { process, processes, server, secret, timeout } = membership;
         let timeout = timeout.as_secs();
         (VARIABLE, format!("{launcher},{process},{processes},{server},{secret},{timeout}"))
     }
@@ -65,14 +65,14 @@ impl Launched {
         let processes = fields.next()?.parse().ok()?;
         let (server, secret) = (fields.next()?.to_owned(), fields.next()?.to_owned());
         let timeout = Duration::from_secs(fields.next()?.parse().ok()?);
-        let is_place = process < processes && Machine::RANKS.contains(&(processes as usize));
-        let place = Place { process, processes, server, secret, timeout };
-        (is_place && fields.next().is_none()).then_some(Self { launcher, place })
+        let is_member = process < processes && Machine::RANKS.contains(&(processes as usize));
+        let membership = Membership { process, processes, server, secret, timeout };
+        (is_member && fields.next().is_none()).then_some(Self { launcher, membership })
     }
 
-    /// Returns the place of the process.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// Returns the membership of the process.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_process_is_what_its_variable_says() {
-        let launched = Launched::child(Place {
+        let launched = Launched::child(Membership {
             process: 2,
             processes: 3,
             server: "[::1]:1234".into(),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place() {
+    fn what_is_no_process_of_a_launcher() {
         for value in [
             "",
             "1",

@@ -11,7 +11,9 @@ use tampi_shim::mpi::{self, Library, MpiWire};
 
 #[cfg(feature = "mpi")]
 use super::Messages;
-use super::{Communication, Machine, Observer, Part, Place, RankContext, Transport, gather, ranks};
+use super::{
+    Communication, Machine, Membership, Observer, Part, RankContext, Transport, gather, ranks,
+};
 use crate::Error;
 
 /// Connection to the other processes of a run.
@@ -30,9 +32,9 @@ thread_local! {
 #[derive(Clone, Debug)]
 pub enum Meeting {
     /// A launcher of ours has started the processes.
-    Launched(Place),
+    Launched(Membership),
     /// The processes were started in another way, and process 0 runs the server.
-    Server(Place),
+    Server(Membership),
 }
 
 /// Creates the machine of all processes of a run, which have the same settings. Without a number of
@@ -46,18 +48,18 @@ pub fn join(
     ranks: Option<usize>,
     workers: Option<usize>,
 ) -> Result<Machine, Error> {
-    let (Meeting::Launched(place) | Meeting::Server(place)) = meeting;
-    let size = place.processes as usize;
+    let (Meeting::Launched(member) | Meeting::Server(member)) = meeting;
+    let size = member.processes as usize;
     Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
     let connected = match meeting {
-        Meeting::Launched(place) => place.connect(fabric, settings),
-        Meeting::Server(place) => place.connect_without_launcher(fabric, settings),
+        Meeting::Launched(member) => member.connect(fabric, settings),
+        Meeting::Server(member) => member.connect_without_launcher(fabric, settings),
     }?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = (cores / connected.neighbours.max(1) as usize).max(1);
     let machine = Machine::new(size, workers.unwrap_or(share))?;
     JOINED.set(Some(Joined::Rail(connected.rail)));
-    let (rank, connections) = (place.process as usize, connected.connections);
+    let (rank, connections) = (member.process as usize, connected.connections);
     Ok(machine.over(Transport::Processes { rank, connections }))
 }
 

@@ -58,7 +58,7 @@ fn is_serial(processes: usize, run: &str, transport: &str) {
 }
 
 #[test]
-fn processes_of_one_machine_share_memory_unless_told_otherwise() {
+fn processes_of_one_machine_share_memory_unless_asked_for_tcp() {
     for run in ["", "--transport auto", "--fabric auto"] {
         let text = stdout_of(&launch(2, &format!("jacobi --size 40 --steps 9 --quiet {run}")));
         assert_eq!(value(&text, "transport"), "shm");

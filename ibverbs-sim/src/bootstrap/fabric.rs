@@ -107,7 +107,7 @@ pub fn connect(bootstrap: &mut dyn Bootstrap, fabric: Fabric) -> Result<Connecte
         _ if is_together => Arc::new(meeting.shm(&neighbours)?),
         None => return Err(meeting.other_machine(&neighbours)),
         Some(listener) => {
-            // In the same order in all processes, so that nobody waits for two things in turn.
+            // In the same order in all processes, so that no two wait for each other.
             let network = Arc::new(meeting.tcp(listener, &neighbours)?);
             Arc::new(RoutedRail::new(Arc::new(meeting.shm(&neighbours)?), &neighbours, network))
         }

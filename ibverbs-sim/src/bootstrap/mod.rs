@@ -1,6 +1,6 @@
 //! Bootstraps: how the processes of a run find each other, before a rail joins them.
 //!
-//! A launcher gives each process a number. What the processes have to tell each other first - the
+//! A launcher gives each process a number. What the processes have to know of each other first - the
 //! addresses at which they listen, and the machine that they are on - goes through a [`Bootstrap`]:
 //! each puts values, all pass a fence, and each gets the values of the others. [`connect`] does so,
 //! and makes the rail that joins the processes.

@@ -1,6 +1,6 @@
 //! The server at which the processes of a run meet, over TCP.
 //!
-//! One thread serves all: it takes turns at the connections, none of which it waits for alone, so that
+//! One thread serves all: it reads one connection after another, and waits for none alone, so that
 //! strangers, and processes that are stopped, delay nobody. The first mistake of a process ends the
 //! start for all of them, with the same reason.
 
@@ -135,7 +135,7 @@ impl BootstrapServer {
 
     fn accept(&self, clients: &mut Vec<Client>) {
         while clients.len() < MAX_CONNECTIONS {
-            // Whatever the reason, the next turn tries again.
+            // Whatever the reason, the next pass tries again.
             let Ok((socket, address)) = self.listener.accept() else { break };
             if socket.set_nonblocking(true).is_ok() && socket.set_nodelay(true).is_ok() {
                 clients.push(Client {

@@ -1,5 +1,7 @@
 //! Processes that were started, and their ends.
 
+use std::env;
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -13,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use talpf_apps::Error;
+use talpf_apps::run::{Launched, Membership};
 
 /// Time in which some process must end after SIGTERM, before all get SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
@@ -170,6 +173,17 @@ impl Children {
             let _ = pidfd_send_signal(&child.pidfd, signal);
         }
     }
+}
+
+/// Returns the command of a process of this machine.
+pub(super) fn local<'a>(
+    member: Membership,
+    line: impl Iterator<Item = &'a OsStr>,
+) -> io::Result<Command> {
+    let (name, value) = Launched::child(member).variable();
+    let mut command = Command::new(env::current_exe()?);
+    command.args(line).env(name, value);
+    Ok(command)
 }
 
 fn open(child: &Child) -> io::Result<OwnedFd> {

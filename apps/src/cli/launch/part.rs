@@ -1,7 +1,7 @@
 //! The part of a launcher on another machine: it runs one process, and ends it when the launcher does.
 //!
 //! `talpf launch` starts it by a command such as `ssh`, which may pass arguments through a shell, and
-//! shows them to everybody. So the place of the process, its secret and its arguments come by the
+//! shows them to everybody. So the number of the process, its secret and its arguments come by the
 //! standard input, as one line of JSON; the end of this input is that of the launcher.
 
 use std::ffi::OsStr;
@@ -13,10 +13,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talpf_apps::Error;
-use talpf_apps::run::Place;
+use talpf_apps::run::Membership;
 
-use super::children::{Children, Event, Forwarder};
-use super::local;
+use super::children::{Children, Event, Forwarder, local};
 
 /// Longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -33,9 +32,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Makes a part of a place and the arguments there. Returns `None` for arguments that are no text.
-    pub(super) fn new<'a>(place: &Place, line: impl Iterator<Item = &'a OsStr>) -> Option<Self> {
-        let Place { process, processes, server, secret, timeout } = place.clone();
+    /// Makes a part of a membership and the arguments of the process. Returns `None` for arguments that are no text.
+    pub(super) fn new<'a>(
+        member: &Membership,
+        line: impl Iterator<Item = &'a OsStr>,
+    ) -> Option<Self> {
+        let Membership { process, processes, server, secret, timeout } = member.clone();
         let line = line.map(|argument| argument.to_str().map(str::to_owned));
         let (timeout_s, line) = (timeout.as_secs(), line.collect::<Option<_>>()?);
         Some(Self { process, processes, server, secret, timeout_s, line })
@@ -61,15 +63,15 @@ impl Part {
 /// Runs the part that the standard input names.
 ///
 /// **Errors**: [`Error::NoPart`], and those of [`launch`](super::run).
-pub(in crate::cli) fn run() -> Result<Option<u8>, Error> {
+pub(super) fn run() -> Result<Option<u8>, Error> {
     let part = Part::read(io::stdin().lock()).ok_or(Error::NoPart)?;
     let Part { process, processes, server, secret, timeout_s, line } = part;
-    let place =
-        Place { process, processes, server, secret, timeout: Duration::from_secs(timeout_s) };
+    let timeout = Duration::from_secs(timeout_s);
+    let member = Membership { process, processes, server, secret, timeout };
     let (sender, events) = channel();
     let forwarder = Forwarder::start(&sender)?;
     let mut children = Children::new(processes);
-    let command = local(place, line.iter().map(AsRef::as_ref));
+    let command = local(member, line.iter().map(AsRef::as_ref));
     let started = command.and_then(|command| {
         // The launcher puts the number of the process in front of its lines.
         children.start(process, command, None, Stdio::inherit(), &sender)

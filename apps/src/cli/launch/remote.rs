@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use talpf_apps::Error;
-use talpf_apps::run::Place;
+use talpf_apps::run::Membership;
 use talpf_apps::run::hosts::{self, Host};
 
-use super::Options;
+use super::options::Options;
 use super::part::Part;
 
 /// Text of a command that stands for the name of a machine.
@@ -89,16 +89,16 @@ impl Remote {
     /// **Errors**: an argument is no text.
     pub(super) fn command<'a>(
         &self,
-        place: &Place,
+        member: &Membership,
         line: impl Iterator<Item = &'a OsStr>,
     ) -> io::Result<(Command, Option<Vec<u8>>)> {
-        let part = Part::new(place, line).ok_or_else(|| {
+        let part = Part::new(member, line).ok_or_else(|| {
             io::Error::new(ErrorKind::InvalidInput, "an argument for another machine is no UTF-8")
         })?;
         let mut before = 0;
         let host = self.hosts.iter().find(|host| {
             before += host.processes;
-            (place.process as usize) < before
+            (member.process as usize) < before
         });
         let host = host.ok_or(ErrorKind::NotFound)?;
         let mut command = self.on(host);

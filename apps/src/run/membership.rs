@@ -1,4 +1,4 @@
-//! Place of a process among those of a run, and how it finds the others.
+//! Membership of a process in a run, and how it finds the others.
 
 use std::thread;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use ibverbs_sim::bootstrap::{BootstrapServer, Connected, Fabric, TcpBootstrap, c
 
 use crate::Error;
 
-/// Place of a process among those of a run.
+/// Membership of a process in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Membership {
     /// Number of the process, from 0.
     pub process: u32,
     /// Number of processes.
@@ -22,7 +22,7 @@ pub struct Place {
     pub timeout: Duration,
 }
 
-impl Place {
+impl Membership {
     /// Time in which all processes must have met, unless another is given.
     pub const TIMEOUT: Duration = Duration::from_secs(20);
 
