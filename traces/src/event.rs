@@ -136,6 +136,12 @@ pub enum Event {
 }
 
 impl Event {
+    /// Returns the rank that the event belongs to, for a caller whose groups are the trace's ranks;
+    /// `None` if it is about a worker alone.
+    pub fn group(&self) -> Option<u32> {
+        self.ranks()[0]
+    }
+
     /// Returns the ranks in the event.
     pub(crate) fn ranks(&self) -> [Option<u32>; 2] {
         match *self {

@@ -33,6 +33,7 @@ pub(super) fn write(
     let mut points = Points::new(timeline, label_count);
     let mut lines = Lines {
         out,
+        layout,
         intervals: intervals.iter().peekable(),
         communications: communications.lines.iter().peekable(),
     };
@@ -72,12 +73,12 @@ pub(super) fn write(
 }
 
 fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Result<()> {
-    let Layout { ranks, workers, end_ns } = layout;
+    let Layout { ranks, workers, rows, end_ns } = layout;
     let started = one_line(started).replace(['(', ')'], "_");
     write!(out, "#Paraver ({started}):{end_ns:020}_ns:1({workers}):1:{ranks}(")?;
     for rank in 0..ranks {
         let separator = if rank == 0 { "" } else { "," };
-        write!(out, "{separator}{workers}:1")?;
+        write!(out, "{separator}{rows}:1")?;
     }
     writeln!(out, ")")
 }
@@ -85,6 +86,7 @@ fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Resu
 /// The three kinds of record, merged into `out`.
 struct Lines<'a, W> {
     out: &'a mut W,
+    layout: Layout,
     intervals: Peekable<slice::Iter<'a, Interval>>,
     communications: Peekable<slice::Iter<'a, Communication>>,
 }
@@ -98,7 +100,7 @@ impl<W: Write> Lines<'_, W> {
             let until = message.unwrap_or(now);
             while let Some(interval) = self.intervals.next_if(|next| next.begin_ns <= until) {
                 let Interval { begin_ns, end_ns, thread, state } = interval;
-                let thread = thread.on_cpu();
+                let thread = self.layout.on_cpu(*thread);
                 writeln!(self.out, "1:{thread}:{begin_ns}:{end_ns}:{}", state.number())?;
             }
             match message.and_then(|_| self.communications.next()) {
@@ -113,10 +115,10 @@ impl<W: Write> Lines<'_, W> {
         writeln!(
             self.out,
             "3:{}:{}:{}:{}:{}:{}:{}:{}",
-            message.sender.on_cpu(),
+            self.layout.on_cpu(message.sender),
             message.logical_send_ns,
             message.physical_send_ns,
-            message.receiver.on_cpu(),
+            self.layout.on_cpu(message.receiver),
             message.logical_receive_ns,
             message.physical_receive_ns,
             message.bytes.min(EXACT_LIMIT),

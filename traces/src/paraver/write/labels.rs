@@ -73,7 +73,7 @@ pub(super) fn write_row(out: &mut impl Write, layout: Layout) -> io::Result<()> 
     }
     writeln!(out, "\nLEVEL THREAD SIZE {}", layout.threads().count())?;
     for thread in layout.threads() {
-        writeln!(out, "r{} w{}", thread.rank, thread.worker)?;
+        writeln!(out, "r{} w{}", thread.rank, layout.row(thread))?;
     }
     Ok(())
 }

@@ -11,6 +11,9 @@
 //! has cpu 0, as Paraver takes the row of the latest event of a cpu for the
 //! one that runs there.
 //!
+//! Ranks with workers of their own, such as the virtual cores of a simulated run, are the simpler case:
+//! a cpu for each, and one row, which always shows it.
+//!
 //! A worker exists from its first to its last record, and is scheduling
 //! outside all slices, which nest.
 //!

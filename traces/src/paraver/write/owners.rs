@@ -12,16 +12,19 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// Creates the owners at the begin of the timeline: the rank of each worker's first slice, or
-    /// rank 0 if it has none.
+    /// Creates the owners at the begin of the timeline: the rank of each worker's first slice; if
+    /// it has none, the rank whose own it is, or rank 0.
     pub(super) fn new(timeline: &Timeline<'_>) -> Self {
-        let mut ranks = vec![None; timeline.layout().workers as usize];
+        let layout = timeline.layout();
+        let mut ranks = vec![None; layout.workers as usize];
         for entry in timeline.entries() {
             if let (Edge::Begin, Event::TaskSlice { rank, .. }) = (entry.edge, entry.record.event) {
                 ranks[entry.worker as usize].get_or_insert(rank);
             }
         }
-        Self { ranks: ranks.into_iter().map(Option::unwrap_or_default).collect() }
+        let ranks = (0..).zip(ranks);
+        let owner = |(worker, rank): (u32, Option<u32>)| rank.unwrap_or(layout.first_rank(worker));
+        Self { ranks: ranks.map(owner).collect() }
     }
 
     /// Returns the row that shows a worker.

@@ -107,7 +107,7 @@ impl<'a> Points<'a> {
                 }
             }
             Event::Value { rank, kind, value } => {
-                let first = Thread { rank, worker: 0 };
+                let first = self.layout.first_thread(rank);
                 match kind {
                     ValueKind::TasksReady => self.show_ready(entry.thread(rank), value),
                     ValueKind::TasksNotDone => self.show_not_done(rank, value),
@@ -174,7 +174,8 @@ impl<'a> Points<'a> {
         self.moment.chunk_by(|a, b| a.thread == b.thread).map(|points| {
             let thread = points[0].thread;
             let is_shown = self.owners.thread(thread.worker) == thread;
-            (if is_shown { thread.on_cpu() } else { thread.on_no_cpu() }, points)
+            let layout = self.layout;
+            (if is_shown { layout.on_cpu(thread) } else { layout.on_no_cpu(thread) }, points)
         })
     }
 
@@ -211,7 +212,7 @@ impl<'a> Points<'a> {
         let open = &mut self.rounds_open[rank as usize];
         *open += change;
         let open = *open;
-        self.show(Thread { rank, worker: 0 }, EventKind::RoundsOpen, open);
+        self.show(self.layout.first_thread(rank), EventKind::RoundsOpen, open);
     }
 
     /// Shows the number of tasks in the queues of a worker, if it or the one before is not 0.
@@ -228,7 +229,7 @@ impl<'a> Points<'a> {
         let known = &mut self.not_done;
         let was_shown = if not_done == 0 { known.remove(&rank) } else { known.insert(rank) };
         if was_shown || not_done != 0 {
-            self.show(Thread { rank, worker: 0 }, EventKind::TasksNotDone, not_done);
+            self.show(self.layout.first_thread(rank), EventKind::TasksNotDone, not_done);
         }
     }
 

@@ -15,7 +15,10 @@ use crate::recorder::FlushedRecords;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) ranks: u32,
+    /// Workers of all ranks.
     pub(super) workers: u32,
+    /// Workers that a rank has rows for, which are its own or those of all ranks.
+    pub(super) rows: u32,
     /// Last time of the trace, at least 1.
     pub(super) end_ns: u64,
 }
@@ -31,7 +34,8 @@ pub(super) struct Thread {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Location {
     cpu: u32,
-    thread: Thread,
+    rank: u32,
+    row: u32,
 }
 
 /// Part of a record that an entry stands for.
@@ -64,7 +68,7 @@ pub(super) struct Timeline<'a> {
 
 impl Layout {
     pub(super) fn new(info: &TraceInfo) -> Result<Self> {
-        let &TraceInfo { ranks, workers, end_ns, .. } = info;
+        let &TraceInfo { ranks, workers, own_workers, end_ns, .. } = info;
         let threads = u64::from(ranks) * u64::from(workers);
         if threads == 0 {
             return Err(Error::NoThreads { ranks, workers });
@@ -73,38 +77,60 @@ impl Layout {
             return Err(Error::TooManyThreads { ranks, workers, threads, limit: OBJECT_LIMIT });
         }
         check_time(end_ns)?;
-        Ok(Self { ranks, workers, end_ns: end_ns.max(1) })
+        let all = if own_workers { ranks * workers } else { workers };
+        Ok(Self { ranks, workers: all, rows: workers, end_ns: end_ns.max(1) })
+    }
+
+    /// Returns `true` if each rank has workers of its own.
+    pub(super) fn has_own_workers(self) -> bool {
+        self.rows < self.workers
+    }
+
+    /// Returns the first row of a rank.
+    pub(super) fn first_thread(self, rank: u32) -> Thread {
+        let worker = if self.has_own_workers() { rank * self.rows } else { 0 };
+        Thread { rank, worker }
+    }
+
+    /// Returns the rank that a worker belongs to before its first slice.
+    pub(super) fn first_rank(self, worker: u32) -> u32 {
+        if self.has_own_workers() { worker / self.rows } else { 0 }
+    }
+
+    /// Returns the number of a row among those of its rank.
+    pub(super) fn row(self, thread: Thread) -> u32 {
+        thread.worker % self.rows
+    }
+
+    /// Returns the location fields of a record on the worker's cpu.
+    pub(super) fn on_cpu(self, thread: Thread) -> Location {
+        Location { cpu: thread.worker + 1, rank: thread.rank, row: self.row(thread) }
+    }
+
+    /// Returns the location fields of a record on no cpu.
+    pub(super) fn on_no_cpu(self, thread: Thread) -> Location {
+        Location { cpu: 0, ..self.on_cpu(thread) }
     }
 
     /// Iterates over all threads, by rank and worker.
     pub(super) fn threads(self) -> impl Iterator<Item = Thread> {
-        (0..self.ranks)
-            .flat_map(move |rank| (0..self.workers).map(move |worker| Thread { rank, worker }))
+        (0..self.ranks).flat_map(move |rank| {
+            let first = self.first_thread(rank).worker;
+            (first..first + self.rows).map(move |worker| Thread { rank, worker })
+        })
     }
 
     /// Returns the index of `thread` in [`threads`](Self::threads).
     pub(super) fn index(self, thread: Thread) -> usize {
-        thread.rank as usize * self.workers as usize + thread.worker as usize
-    }
-}
-
-impl Thread {
-    /// Returns the location fields of a record on the worker's cpu.
-    pub(super) fn on_cpu(self) -> Location {
-        Location { cpu: self.worker + 1, thread: self }
-    }
-
-    /// Returns the location fields of a record on no cpu.
-    pub(super) fn on_no_cpu(self) -> Location {
-        Location { cpu: 0, thread: self }
+        thread.rank as usize * self.rows as usize + self.row(thread) as usize
     }
 }
 
 /// Location fields of a record: cpu, application, task, thread.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, thread: Thread { rank, worker } } = self;
-        write!(f, "{cpu}:1:{}:{}", rank + 1, worker + 1)
+        let Self { cpu, rank, row } = self;
+        write!(f, "{cpu}:1:{}:{}", rank + 1, row + 1)
     }
 }
 

@@ -7,8 +7,11 @@ use std::path::PathBuf;
 pub struct TraceInfo {
     /// Number of ranks of the run.
     pub ranks: u32,
-    /// Number of workers that all ranks share.
+    /// Number of workers that all ranks share, or that each rank has.
     pub workers: u32,
+    /// `true` if each rank has workers of its own. The streams are numbered rank by rank then, and
+    /// have slices of their rank alone.
+    pub own_workers: bool,
     /// Length of the run; the trace is longer if a record is later.
     pub end_ns: u64,
     /// Date and time of the start, as any text.

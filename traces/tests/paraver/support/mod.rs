@@ -62,7 +62,7 @@ impl Trace {
 /// Describes a run of `ranks` on `workers` that ends at `end_ns`.
 pub(crate) fn info(ranks: u32, workers: u32, end_ns: u64) -> TraceInfo {
     let started = "21/11/2026 at 02:40".to_owned();
-    TraceInfo { ranks, workers, end_ns, started, comments: Vec::new() }
+    TraceInfo { ranks, workers, end_ns, started, ..TraceInfo::default() }
 }
 
 /// Creates a recorder with these events, each of a worker at a time.
