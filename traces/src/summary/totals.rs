@@ -115,33 +115,35 @@ impl Totals {
     }
 
     fn event(&mut self, row: usize, time_ns: u64, values: &[(u32, i64)]) {
-        let value = |kind| values.iter().find(|(of, _)| *of == kind).map(|(_, value)| *value);
-        let rank = &mut self.ranks[self.ranks_of_rows[row] as usize];
-        if let Some(label) = value(TASK_STARTED) {
-            rank.tasks += 1;
-            self.tasks.entry(label).or_default().started += 1;
-        }
-        if value(SYNC_ENDED).is_some() {
-            rank.rounds += 1;
-            let cost = value(SYNC_COST).unwrap_or_default().unsigned_abs();
-            self.syncs.entry(value(SYNC_MODE).unwrap_or_default()).or_default().add(cost);
-        }
-        if let Some(kind) = value(MESSAGE_KIND) {
-            *self.kinds.entry(kind).or_default() += 1;
-        }
-        if value(TIMED_PART).is_some() {
-            let (begin_ns, end_ns) = self.timed_ns.unwrap_or((time_ns, time_ns));
-            self.timed_ns = Some((begin_ns.min(time_ns), end_ns.max(time_ns)));
-        }
-        if let Some(tasks) = value(SLOW_CORES) {
-            self.slow(self.ranks_of_rows[row] as usize, tasks.try_into().unwrap_or(0), time_ns);
-        }
-        if let Some(cause) = value(IDLE_BECAUSE) {
-            self.idle(row, cause, time_ns);
-        }
-        if value(TASK_ID).is_some() || value(TASK_TYPE).is_some() {
-            let label = value(TASK_TYPE).unwrap_or(self.shown[row].0);
-            self.show(row, label, time_ns);
+        // Much may happen at one time where time is virtual.
+        for (index, &(kind, value)) in values.iter().enumerate() {
+            let rest = &values[index + 1..];
+            let rank = self.ranks_of_rows[row] as usize;
+            match kind {
+                TASK_STARTED => {
+                    self.ranks[rank].tasks += 1;
+                    self.tasks.entry(value).or_default().started += 1;
+                }
+                TASK_ID if rest.iter().all(|(kind, _)| *kind != TASK_TYPE) => {
+                    self.show(row, self.shown[row].0, time_ns);
+                }
+                TASK_TYPE => self.show(row, value, time_ns),
+                SYNC_ENDED => {
+                    self.ranks[rank].rounds += 1;
+                    let own = rest.iter().take_while(|(kind, _)| *kind != SYNC_ENDED);
+                    let own: BTreeMap<u32, i64> = own.copied().collect();
+                    let of = |kind| own.get(&kind).copied().unwrap_or_default();
+                    self.syncs.entry(of(SYNC_MODE)).or_default().add(of(SYNC_COST).unsigned_abs());
+                }
+                MESSAGE_KIND => *self.kinds.entry(value).or_default() += 1,
+                TIMED_PART => {
+                    let (begin_ns, end_ns) = self.timed_ns.unwrap_or((time_ns, time_ns));
+                    self.timed_ns = Some((begin_ns.min(time_ns), end_ns.max(time_ns)));
+                }
+                SLOW_CORES => self.slow(rank, value.try_into().unwrap_or(0), time_ns),
+                IDLE_BECAUSE => self.idle(row, value, time_ns),
+                _ => {}
+            }
         }
     }
 

@@ -104,6 +104,31 @@ fn a_task_that_helps_runs_in_slices() {
 }
 
 #[test]
+fn whatever_happens_at_one_time_counts() {
+    let recorder = Recorder::default();
+    let [long, none] = ["long", "none"].map(|label| recorder.label(label));
+    let slice =
+        |task, label, began_ns| Event::TaskSlice { starts: true, rank: 0, task, label, began_ns };
+    let mode = SyncMode { arrivals: SyncArrivals::Cached, barrier: false, ack: false };
+    let mut worker = recorder.stream(0);
+    for (lane, task) in [(0, 1), (1, 2)] {
+        worker.record(0, slice(task, none, 0));
+        worker.record(0, Event::SyncBegin { rank: 0, lane, round: 0, mode, expected: None });
+    }
+    worker.record(40, ended(0, 0, 0));
+    worker.record(40, ended(0, 1, 0));
+    worker.record(40, slice(3, none, 40));
+    worker.record(100, slice(4, long, 40));
+    drop(worker);
+    let (_folder, prv) = written(&(recorder, info(1, 1, 100)));
+    let summary = Summary::of(prv).unwrap();
+    assert_eq!((summary.ranks[0].tasks, summary.ranks[0].rounds), (4, 2));
+    assert_eq!((summary.tasks["none"].tasks, summary.tasks["none"].slices.total_ns), (3, 0));
+    assert_eq!((summary.tasks["long"].tasks, summary.tasks["long"].slices.total_ns), (1, 60));
+    assert_eq!((summary.syncs["cached"].count, summary.syncs["cached"].total_ns), (2, 6));
+}
+
+#[test]
 fn idleness_is_shared_by_cause_and_a_slow_core_counts_as_load() {
     let recorder = Recorder::default();
     let label = recorder.label("main");
