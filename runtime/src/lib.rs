@@ -92,7 +92,7 @@ pub use self::record::{note_outside, note_wait};
 pub use self::reduction::{Reduction, operator};
 pub use self::replay::{Each, Iteration, current_step};
 pub use self::runtime::Runtime;
-pub use self::scheduler::{Cost, EventSource, VirtualTime};
+pub use self::scheduler::{CoreTimes, Cost, EventSource, VirtualTime};
 #[doc(hidden)]
 pub use self::scheduler::{
     NoPolicy, Policies, Policy, check_blocking, worker_has_nothing_else, worker_is_spare,

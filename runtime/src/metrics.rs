@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::scheduler::CoreTimes;
+
 /// Counts of the workers of a runtime since it started.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -32,8 +34,11 @@ pub struct Metrics {
     pub delays: Delays,
     /// Time since the start, up to now or to the end of the runtime.
     pub elapsed: Duration,
-    /// Time that each worker had no task, parked or not. Running services counts as idle.
+    /// Time that each worker had no task, parked or not. Running services counts as idle. Empty in
+    /// virtual time.
     pub idle: Vec<Duration>,
+    /// Times that virtual cores have been busy, in virtual time.
+    pub core_times: Option<CoreTimes>,
 }
 
 /// Numbers of tasks in queues.

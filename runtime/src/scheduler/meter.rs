@@ -85,10 +85,10 @@ impl Meter {
         since_ns
     }
 
-    fn idle_ns(&self, now_ns: u64) -> u64 {
+    fn idle(&self, now_ns: u64) -> Duration {
         let since_ns = self.idle_since_ns.load(Ordering::Relaxed);
         let present_ns = if since_ns == 0 { 0 } else { now_ns.saturating_sub(since_ns) };
-        self.idle_ns.read() + present_ns
+        Duration::from_nanos(self.idle_ns.read() + present_ns)
     }
 }
 
@@ -201,7 +201,11 @@ impl Shared {
             queued,
             delays,
             elapsed: Duration::from_nanos(now_ns),
-            idle: slots().map(|slot| Duration::from_nanos(slot.meter.idle_ns(now_ns))).collect(),
+            idle: match self.virtual_time {
+                Some(_) => Vec::new(),
+                None => slots().map(|slot| slot.meter.idle(now_ns)).collect(),
+            },
+            core_times: self.virtual_time.as_ref().map(|time| time.core_times()),
         }
     }
 }

@@ -50,5 +50,5 @@ pub(crate) use self::policy::{Affinity, begins_block, preferred_workers};
 pub(crate) use self::runner::Runner;
 pub(crate) use self::shared::{Shared, prepare};
 pub(crate) use self::time::{A_TIME, wait_for};
-pub use self::virtual_time::{Cost, EventSource, VirtualTime};
+pub use self::virtual_time::{CoreTimes, Cost, EventSource, VirtualTime};
 pub(crate) use self::watchdog::{Stillness, Watchdog};

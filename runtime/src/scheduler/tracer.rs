@@ -5,6 +5,7 @@ use talpf_primitives::Ordering;
 use talpf_traces::{Event, LabelId, State, ValueKind};
 
 use super::trace_state::SliceBegin;
+use super::virtual_time::CoreStreams;
 use super::worker::Worker;
 use crate::group::GroupInner;
 use crate::record::{Label, Phase, RecordId, Role, record};
@@ -25,14 +26,52 @@ impl Worker {
     fn record(&self, now_ns: u64, event: Event) {
         if let Some(stream) = &mut *self.stream.borrow_mut() {
             stream.record(now_ns, event);
+        } else if let Some(streams) = &self.core_streams {
+            streams.record(now_ns, event);
         }
+    }
+
+    /// Notes that a virtual core is kept by a task from now on.
+    pub(super) fn note_kept(&self, task: RecordId, core: u32) {
+        if let Some(streams) = &self.core_streams {
+            streams.occupy(self.group_number(task), core, self.shared.clock.now_ns());
+        }
+    }
+
+    /// Notes that a task which has kept a virtual core since a time runs next, and gives it back.
+    pub(super) fn note_run(&self, task: RecordId, core: u32, began_ns: u64) {
+        if let Some(streams) = &self.core_streams {
+            let times = began_ns..self.shared.clock.now_ns();
+            streams.run_kept(self.group_number(task), core, times);
+        }
+    }
+
+    /// Notes that a task runs next on a free virtual core, for no time.
+    pub(super) fn note_short_run(&self, task: RecordId, core: u32) {
+        if let Some(streams) = &self.core_streams {
+            streams.run_free(self.group_number(task), core);
+        }
+    }
+
+    /// Notes that a task runs next beside those of virtual cores, from now on.
+    pub(super) fn note_inline_run(&self) {
+        if let Some(streams) = &self.core_streams {
+            streams.take_began();
+        }
+    }
+
+    /// Returns the number of the group of a task that is not complete.
+    fn group_number(&self, task: RecordId) -> u32 {
+        // SAFETY: a task that is not complete keeps its group.
+        unsafe { GroupInner::of_live_task(record(task)) }.number()
     }
 
     /// Begins a slice of `task`, whose body has not been entered yet.
     #[cold]
     pub(super) fn begin_slice(&self, task: RecordId) -> SliceBegin {
         let starts = record(task).state.phase().1 == Phase::Created;
-        SliceBegin { began_ns: self.shared.clock.now_ns(), starts }
+        let began_ns = self.core_streams.as_ref().and_then(CoreStreams::take_began);
+        SliceBegin { began_ns: began_ns.unwrap_or_else(|| self.shared.clock.now_ns()), starts }
     }
 
     /// Records the slice of `task`, which ends.
@@ -62,8 +101,10 @@ impl Worker {
     /// Records how many tasks are ready at this worker, and how many of `group` are not complete.
     fn record_levels(&self, now_ns: u64, group: &GroupInner) {
         self.trace_state.levels_ns.set(now_ns);
-        let ready = self.slot().queued() as i64;
-        self.record(now_ns, Event::value(group.number(), ValueKind::TasksReady, ready));
+        if self.core_streams.is_none() {
+            let ready = self.slot().queued() as i64;
+            self.record(now_ns, Event::value(group.number(), ValueKind::TasksReady, ready));
+        }
         let not_done = group.outstanding() as i64;
         self.record(now_ns, Event::value(group.number(), ValueKind::TasksNotDone, not_done));
     }

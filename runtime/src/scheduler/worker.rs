@@ -17,6 +17,7 @@ use super::policy::Policy;
 use super::policy::depth_first::{Deques, until_settled};
 use super::policy::rest::Thief;
 use super::trace_state::TraceState;
+use super::virtual_time::CoreStreams;
 use super::worker_slot::WorkerSlot;
 use super::{Runner, Shared, blocked_thread, current};
 use crate::callback::catch_panic;
@@ -35,7 +36,10 @@ pub(crate) struct Worker {
     pub(super) is_traced: bool,
     pub(super) has_next_slot: bool,
     pub(super) is_depth_first: bool,
+    /// Stream of the trace; `None` in virtual time.
     pub(super) stream: RefCell<Option<Stream>>,
+    /// Streams of virtual cores, in virtual time.
+    pub(super) core_streams: Option<CoreStreams>,
     /// `true` while a task runs inside a spawn.
     pub(super) helping: Cell<bool>,
     /// Average time of the tasks that this worker last ran inside a spawn.
@@ -72,7 +76,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, index: usize, deques: Deques, parker: Parker) -> Self {
-        let stream = shared.config.recorder.as_ref().map(|r| r.stream(index as u32));
+        let recorder = shared.config.recorder.as_ref();
+        let core_streams = CoreStreams::new(shared.virtual_time.as_deref(), recorder);
+        let own = recorder.filter(|_| core_streams.is_none());
+        let stream = own.map(|recorder| recorder.stream(index as u32));
         let thief = Thief::new(shared.workers());
         let slot = Arc::clone(&shared.slots[index]);
         let policies = shared.config.policies;
@@ -82,10 +89,11 @@ impl Worker {
             slot,
             deques,
             parker,
-            is_traced: stream.is_some(),
+            is_traced: stream.is_some() || core_streams.is_some(),
             has_next_slot: policies.has(Policy::NextSlot),
             is_depth_first: policies.has(Policy::DepthFirst),
             stream: RefCell::new(stream),
+            core_streams,
             helping: Cell::new(false),
             grain_ns: Cell::new(u64::MAX),
             tick: Cell::new(0),
@@ -118,6 +126,7 @@ impl Worker {
         });
         drop(tokio);
         self.stream.borrow_mut().take();
+        self.core_streams.iter().for_each(|streams| streams.end(self.shared.clock.now_ns()));
     }
 
     /// Runs tasks until the runtime ends.

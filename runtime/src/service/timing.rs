@@ -29,8 +29,9 @@ pub(super) const NAP_AFTER_NONE: Duration = Duration::from_micros(1);
 /// other threads advance, too: long beside a poll, short beside a task.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_micros(20);
 
-/// Shortest period in virtual time of polls for what is not announced, so that time goes on.
-pub(super) const PERIOD_UNANNOUNCED: Duration = Duration::from_micros(1);
+/// Shortest period in virtual time of polls for what is not announced: about as long as an idle
+/// worker takes for a poll in real time.
+pub(super) const PERIOD_UNANNOUNCED: Duration = Duration::from_nanos(100);
 
 /// Empty polls between readings of the clock, which takes about as long as a poll of memory.
 pub(super) const POLLS_PER_READING: u32 = 16;

@@ -6,13 +6,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use talpf_runtime::{Array, Config, Cost, Error, EventSource, Group, Runtime, VirtualTime};
+use talpf_runtime::{
+    Array, Config, CoreTimes, Cost, Error, EventSource, Group, Runtime, VirtualTime,
+};
 
 /// A runtime with groups of `cores` cores, on which a unit of `work` takes a nanosecond.
 fn runtime(cores: u32) -> Runtime {
+    runtime_with_overhead(cores, 0)
+}
+
+/// The same, where the runtime takes a time for each task.
+fn runtime_with_overhead(cores: u32, task_overhead_ns: u64) -> Runtime {
     let unit = Cost { fixed_ps: 0, unit_ps: 1_000 };
     let costs = Arc::new(BTreeMap::from([("work".to_owned(), unit)]));
-    let virtual_time = Some(VirtualTime { cores, costs });
+    let virtual_time = Some(VirtualTime { cores, costs, task_overhead_ns });
     Runtime::new(Config { virtual_time, ..Config::default() }).unwrap()
 }
 
@@ -45,6 +52,21 @@ fn independent_tasks_share_the_cores_of_their_group() {
         runtime.wait_blocking().unwrap();
         assert_eq!(runtime.clock().now_ns(), ns, "{tasks} tasks on {cores} cores");
     }
+}
+
+#[test]
+fn the_runtime_takes_a_core_for_each_task_and_counts_its_time() {
+    let runtime = runtime_with_overhead(1, 5);
+    let number = number(&runtime);
+    (0..3).for_each(|_| spawn_work(&runtime, &number, 10));
+    runtime.task("free").inout(&number.all()).spawn(drop).unwrap();
+    runtime.task("inline").inline().inout(&number.all()).spawn(drop).unwrap();
+    runtime.wait_blocking().unwrap();
+    assert_eq!(runtime.clock().now_ns(), 3 * (5 + 10) + 5);
+    let metrics = runtime.metrics();
+    let ns = Duration::from_nanos;
+    assert_eq!(metrics.core_times, Some(CoreTimes { tasks: ns(30), overhead: ns(20) }));
+    assert!(metrics.idle.is_empty() && metrics.idle_share() == 0.0);
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! The virtual machine: its cores, and what work costs on them.
+//! The virtual machine: its cores, what work costs on them, and where their time has gone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Price of a kind of work: a fixed time for each task, and one for each unit of its amount.
 ///
@@ -36,6 +37,20 @@ impl Cost {
 pub struct VirtualTime {
     /// Cores of each group, at least 1.
     pub cores: u32,
+    /// Time that the runtime takes for a task that is queued, to declare, schedule and complete it:
+    /// on the core that runs the task, before its body.
+    ///
+    /// **Units**: nanoseconds.
+    pub task_overhead_ns: u64,
     /// Costs by kind of work. Work of another kind takes no time.
     pub costs: Arc<BTreeMap<String, Cost>>,
+}
+
+/// Times that the virtual cores of all groups together have been busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreTimes {
+    /// Time in bodies of tasks.
+    pub tasks: Duration,
+    /// Time that the runtime has taken for tasks.
+    pub overhead: Duration,
 }

@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::ready::Ready;
-use super::state::VirtualState;
-use crate::record::{Phase, RecordId, record};
+use super::state::{EventSource, VirtualState};
+use crate::record::{Phase, RecordId, Role, record};
 use crate::scheduler::policy::depth_first::until_settled;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Runner, Shared};
@@ -20,6 +21,7 @@ const UNKNOWN: Duration = Duration::from_millis(1);
 struct Executor<'w> {
     worker: &'w Worker,
     time: &'w VirtualState,
+    sources: Vec<Arc<dyn EventSource>>,
     /// Groups by the addresses of their heads.
     numbers: HashMap<usize, usize>,
     groups: Vec<Ready>,
@@ -38,7 +40,16 @@ struct End {
     at_ns: u64,
     number: u64,
     group: usize,
+    core: u32,
     task: RecordId,
+    began_ns: u64,
+}
+
+/// Time that a task keeps a core.
+#[derive(Clone, Copy, Default)]
+struct TaskTime {
+    body_ns: u64,
+    overhead_ns: u64,
 }
 
 impl Worker {
@@ -67,6 +78,7 @@ impl<'w> Executor<'w> {
         Executor {
             worker,
             time,
+            sources: Vec::new(),
             numbers: HashMap::new(),
             groups: Vec::new(),
             changed: BTreeSet::new(),
@@ -91,14 +103,15 @@ impl<'w> Executor<'w> {
     fn start_ready<R: Runner>(&mut self) -> bool {
         let mut any = self.collect::<R>();
         while let Some(group) = self.changed.pop_first() {
-            while let Some(task) = self.groups[group].take() {
+            while let Some((task, core)) = self.groups[group].take() {
                 any = true;
                 match self.time_of(task) {
-                    0 => {
+                    TaskTime { body_ns: 0, overhead_ns: 0 } => {
+                        self.worker.note_short_run(task, core);
                         self.worker.execute::<R>(task, false);
                         self.collect::<R>();
                     }
-                    time_ns => self.begin(task, group, time_ns),
+                    time => self.begin(task, group, core, time),
                 }
             }
         }
@@ -122,6 +135,7 @@ impl<'w> Executor<'w> {
             };
             any = true;
             if record(task).marks().is_inline() {
+                self.worker.note_inline_run();
                 self.worker.execute::<R>(task, false);
                 continue;
             }
@@ -151,19 +165,27 @@ impl<'w> Executor<'w> {
     }
 
     /// Returns the time that the task keeps a core. What follows an `await` takes none.
-    fn time_of(&self, task: RecordId) -> u64 {
+    fn time_of(&self, task: RecordId) -> TaskTime {
         let task = record(task);
-        match task.state.phase().1 {
-            Phase::Created => task.marks().virtual_ns(),
-            _ => 0,
+        if task.state.phase().1 != Phase::Created {
+            return TaskTime::default();
         }
+        let overhead_ns = match task.role() {
+            Role::Main | Role::Service => 0,
+            Role::Member | Role::Cleanup | Role::Replayed => self.time.task_overhead_ns(),
+        };
+        TaskTime { body_ns: task.marks().virtual_ns(), overhead_ns }
     }
 
-    fn begin(&mut self, task: RecordId, group: usize, time_ns: u64) {
-        self.groups[group].free_cores -= 1;
+    fn begin(&mut self, task: RecordId, group: usize, core: u32, time: TaskTime) {
+        self.groups[group].occupy();
         self.begun += 1;
-        let at_ns = self.worker.shared.clock.now_ns().saturating_add(time_ns);
-        self.ends.push(Reverse(End { at_ns, number: self.begun, group, task }));
+        self.time.count_task(time.body_ns, time.overhead_ns);
+        let now_ns = self.worker.shared.clock.now_ns();
+        self.worker.note_kept(task, core);
+        let began_ns = now_ns.saturating_add(time.overhead_ns);
+        let at_ns = began_ns.saturating_add(time.body_ns);
+        self.ends.push(Reverse(End { at_ns, number: self.begun, group, core, task, began_ns }));
     }
 
     /// Polls for tasks that wait for an idle worker. Returns `true` if any goes on.
@@ -180,7 +202,8 @@ impl<'w> Executor<'w> {
     /// Returns `false` if nothing will.
     fn pass_time<R: Runner>(&mut self) -> bool {
         let shared = &self.worker.shared;
-        let sources = self.time.sources();
+        self.time.update_sources(&mut self.sources);
+        let sources = &self.sources;
         let source_ns = sources.iter().filter_map(|source| source.next_ns()).min();
         let timer_ns = self.worker.next_timer_ns();
         let end_ns = self.ends.peek().map(|Reverse(end)| end.at_ns);
@@ -188,7 +211,7 @@ impl<'w> Executor<'w> {
             return false;
         };
         self.time.hand().move_to(next_ns);
-        for source in &sources {
+        for source in sources {
             shared.call_back("a source of events", || source.advance(next_ns));
         }
         if source_ns.is_some_and(|at_ns| at_ns <= next_ns) {
@@ -198,9 +221,10 @@ impl<'w> Executor<'w> {
             self.worker.wake_due();
             return true;
         }
-        if let Some(Reverse(End { group, task, .. })) = self.ends.pop() {
-            self.groups[group].free_cores += 1;
+        if let Some(Reverse(End { group, core, task, began_ns, .. })) = self.ends.pop() {
+            self.groups[group].free(core);
             self.changed.insert(group);
+            self.worker.note_run(task, core, began_ns);
             self.worker.execute::<R>(task, false);
         }
         true

@@ -14,15 +14,18 @@
 //! ends of tasks in the order in which they began. Ready tasks of a group start by priority, then
 //! the one released by the last body on that core, then in the order in which they became ready.
 //!
-//! Deliberately absent: costs of the runtime itself, memory that cores share, moving of tasks between
-//! groups.
+//! The runtime itself takes a fixed time for each queued task, on the core that runs it. Deliberately
+//! absent: memory that cores share, spawns that take the time of their spawner, moving of tasks
+//! between groups.
 
+mod core_streams;
 mod costs;
 mod executor;
 mod ready;
 mod state;
 
-pub use self::costs::{Cost, VirtualTime};
+pub use self::costs::{CoreTimes, Cost, VirtualTime};
 pub use self::state::EventSource;
 
+pub(super) use self::core_streams::CoreStreams;
 pub(crate) use self::state::VirtualState;

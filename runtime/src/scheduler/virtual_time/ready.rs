@@ -1,14 +1,15 @@
-//! The ready tasks of a group, and its free cores.
+//! The ready tasks of a group, and its cores.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::record::{RecordId, Urgency, record};
 
-/// Ready tasks in the order in which they start.
+/// Ready tasks in the order in which they start, and the cores that are free for them.
 pub(super) struct Ready {
     tasks: BinaryHeap<Entry>,
-    pub(super) free_cores: u32,
+    /// Numbers of free cores; the last one is taken next.
+    free_cores: Vec<u32>,
 }
 
 /// A ready task; the greatest starts first.
@@ -22,7 +23,7 @@ struct Entry {
 
 impl Ready {
     pub(super) fn new(cores: u32) -> Self {
-        Ready { tasks: BinaryHeap::new(), free_cores: cores }
+        Ready { tasks: BinaryHeap::new(), free_cores: (0..cores).rev().collect() }
     }
 
     /// Adds a task. `since` counts up.
@@ -31,11 +32,21 @@ impl Ready {
         self.tasks.push(Entry { order, task });
     }
 
-    /// Takes the next task, if a core is free for it.
-    pub(super) fn take(&mut self) -> Option<RecordId> {
-        if self.free_cores == 0 {
-            return None;
-        }
-        self.tasks.pop().map(|entry| entry.task)
+    /// Takes the next task, if a core is free for it. Returns the task and that core, which stays
+    /// free.
+    pub(super) fn take(&mut self) -> Option<(RecordId, u32)> {
+        let core = *self.free_cores.last()?;
+        self.tasks.pop().map(|entry| (entry.task, core))
+    }
+
+    /// Takes the core that [`Ready::take`] has returned last.
+    pub(super) fn occupy(&mut self) {
+        self.free_cores.pop();
+    }
+
+    /// Gives a core back. It is the next one to be taken, so that a successor follows its
+    /// predecessor there.
+    pub(super) fn free(&mut self, core: u32) {
+        self.free_cores.push(core);
     }
 }

@@ -1,10 +1,11 @@
 //! The part of the executor that tasks and programs reach.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use talpf_primitives::Mutex;
+use talpf_primitives::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
-use super::costs::VirtualTime;
+use super::costs::{CoreTimes, VirtualTime};
 use crate::clock::{Clock, ClockHand};
 
 /// A source of events of virtual time outside all tasks, such as a link.
@@ -22,13 +23,25 @@ pub(crate) struct VirtualState {
     machine: VirtualTime,
     hand: ClockHand,
     sources: Mutex<Vec<Arc<dyn EventSource>>>,
+    source_count: AtomicUsize,
+    /// Times that cores have been busy, written by the executor alone.
+    tasks_ns: AtomicU64,
+    overhead_ns: AtomicU64,
 }
 
 impl VirtualState {
     /// Creates the state, and the clock of the runtime.
     pub(crate) fn new(machine: VirtualTime) -> (Clock, Self) {
         let (clock, hand) = Clock::virtual_time();
-        (clock, VirtualState { machine, hand, sources: Mutex::default() })
+        let state = VirtualState {
+            machine,
+            hand,
+            sources: Mutex::default(),
+            source_count: AtomicUsize::new(0),
+            tasks_ns: AtomicU64::new(0),
+            overhead_ns: AtomicU64::new(0),
+        };
+        (clock, state)
     }
 
     /// Returns the time that work takes.
@@ -38,16 +51,40 @@ impl VirtualState {
     }
 
     pub(crate) fn add_source(&self, source: Arc<dyn EventSource>) {
-        self.sources.lock().push(source);
+        let mut sources = self.sources.lock();
+        sources.push(source);
+        self.source_count.store(sources.len(), Ordering::Release);
+    }
+
+    /// Returns the times that cores have been busy so far.
+    pub(crate) fn core_times(&self) -> CoreTimes {
+        let time = |ns: &AtomicU64| Duration::from_nanos(ns.load(Ordering::Relaxed));
+        CoreTimes { tasks: time(&self.tasks_ns), overhead: time(&self.overhead_ns) }
     }
 
     /// Returns the cores of a group.
-    pub(super) fn cores(&self) -> u32 {
+    pub(in crate::scheduler) fn cores(&self) -> u32 {
         self.machine.cores.max(1)
     }
 
-    pub(super) fn sources(&self) -> Vec<Arc<dyn EventSource>> {
-        self.sources.lock().clone()
+    /// Returns the time that the runtime takes for a task.
+    pub(super) fn task_overhead_ns(&self) -> u64 {
+        self.machine.task_overhead_ns
+    }
+
+    /// Counts a task that has kept a core.
+    pub(super) fn count_task(&self, task_ns: u64, overhead_ns: u64) {
+        for (total, ns) in [(&self.tasks_ns, task_ns), (&self.overhead_ns, overhead_ns)] {
+            let before = total.load(Ordering::Relaxed);
+            total.store(before.saturating_add(ns), Ordering::Relaxed);
+        }
+    }
+
+    /// Adds the sources that `known` does not have yet.
+    pub(super) fn update_sources(&self, known: &mut Vec<Arc<dyn EventSource>>) {
+        if known.len() < self.source_count.load(Ordering::Acquire) {
+            known.clone_from(&self.sources.lock());
+        }
     }
 
     pub(super) fn hand(&self) -> &ClockHand {
