@@ -62,6 +62,11 @@ impl Context {
         })
     }
 
+    /// Returns `true` if the link of the device has a [`LinkModel`](crate::LinkModel).
+    pub fn has_priced_link(&self) -> bool {
+        self.core.device.link.priced().is_some()
+    }
+
     /// Creates a protection domain.
     pub fn allocate_protection_domain(&self) -> ProtectionDomain {
         ProtectionDomain::new(Arc::clone(&self.core), self.core.device.next_domain())

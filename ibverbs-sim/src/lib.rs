@@ -106,7 +106,9 @@ pub use error::{Error, PostError, Result};
 pub use key_table::{LocalKey, RemoteKey};
 pub use link::FaultPlan;
 pub use memory_region::MemoryRegion;
-pub use model::{Delivery, HeldMessage, LinkModel, LinkModelError, MessageId, Network};
+pub use model::{
+    Delivery, Entry as ProfileEntry, HeldMessage, LinkModel, LinkModelError, MessageId, Network,
+};
 pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairState};
 pub use queue_pair_number::QueuePairNumber;

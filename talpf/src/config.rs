@@ -104,7 +104,8 @@ pub struct Config {
     /// slots.
     /// **Cost**: a note for each operation, kept at the target until the round ends.
     pub check_conflicts: bool,
-    /// Settings of the device. Transfers longer than its largest are split.
+    /// Settings of the device. Transfers longer than its largest are split. A link model needs a
+    /// runtime in virtual time, and is of ranks in one process.
     pub device: ibverbs_sim::DeviceConfig,
 }
 
@@ -134,6 +135,9 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.device.link.is_some() && self.runtime.virtual_time.is_none() {
+            return Err(Error::PriceInRealTime);
+        }
         limit("number of ranks", u64::from(self.ranks), 1, u64::from(MAX_RANKS))?;
         limit("poll batch", self.poll_batch as u64, 1, 1024)?;
         limit("max polling", self.max_polling as u64, 1, 1 << 20)?;
@@ -179,6 +183,12 @@ mod tests {
         assert!(with(1).is_ok());
         assert!(with(4096).is_ok());
         assert!(with(4097).is_err());
+        let device = ibverbs_sim::DeviceConfig {
+            link: Some(ibverbs_sim::LinkModel::IDEAL),
+            ..ibverbs_sim::DeviceConfig::default()
+        };
+        let refused = Config { device, ..Config::default() }.check();
+        assert!(matches!(refused, Err(Error::PriceInRealTime)));
         assert!(Config { credits: 0, ..Config::default() }.check().is_err());
         assert!(Config { poll_batch: 0, ..Config::default() }.check().is_err());
         assert!(Config { max_polling: 0, ..Config::default() }.check().is_err());

@@ -21,6 +21,18 @@ pub enum Error {
         /// The smallest or largest value that is possible.
         limit: u64,
     },
+    /// A link model is given for a run in real time.
+    #[error("a link model needs a runtime in virtual time")]
+    PriceInRealTime,
+    /// A profile of a virtual machine cannot be used.
+    #[error("{profile}: {reason}")]
+    Profile {
+        /// Name or path of the profile.
+        profile: String,
+        /// Reason for which the profile is refused.
+        #[source]
+        reason: ibverbs_sim::LinkModelError,
+    },
     /// A setting has a value that cannot be read.
     #[error("{name}={value}: {expected}")]
     Setting {
@@ -477,6 +489,12 @@ pub enum Error {
     /// A call needs all ranks in one process.
     #[error("{call} needs all ranks in one process")]
     OneProcess {
+        /// The call.
+        call: &'static str,
+    },
+    /// A call needs a link that takes no time.
+    #[error("{call} needs a run without a link model")]
+    HasLinkModel {
         /// The call.
         call: &'static str,
     },

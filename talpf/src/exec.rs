@@ -4,7 +4,8 @@ use std::future::Future;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-use talpf_runtime::{Group, Mains, Runtime, check_blocking};
+use ibverbs_sim::Device;
+use talpf_runtime::{EventSource, Group, Mains, Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -140,6 +141,8 @@ where
 fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     config.check()?;
     let runtime = Runtime::new(config.runtime.clone())?;
+    let device = Device::new(config.device.clone())?;
+    runtime.add_event_source(Arc::new(LinkEvents(device.clone())));
     let size = config.ranks;
     let group = |rank: usize| -> Group {
         let (name, workers) = (format!("rank {rank}"), runtime.workers());
@@ -149,8 +152,21 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
             false => runtime.group(name, rank as u32),
         }
     };
-    let world = World::of_groups(config, (0..size as usize).map(group))?;
+    let world = World::of_groups(&device, config, (0..size as usize).map(group))?;
     Ok((runtime, world))
+}
+
+/// The link of a device, as the executor of virtual time moves it.
+struct LinkEvents(Device);
+
+impl EventSource for LinkEvents {
+    fn next_ns(&self) -> Option<u64> {
+        self.0.next_on_link_ns()
+    }
+
+    fn advance(&self, now_ns: u64) {
+        self.0.advance_link(now_ns);
+    }
 }
 
 fn run_all<R, E, M, F>(

@@ -16,6 +16,7 @@ use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 
+use ibverbs_sim::Device;
 use talpf_runtime::{JoinHandle, Reporter};
 
 use crate::all_gather::Call;
@@ -40,7 +41,7 @@ impl Context {
     /// **Errors**: whatever `library` returns, which the library's operations at other ranks report
     /// as [`Error::PeerFailed`], and so does this call there; a task that failed, of the caller
     /// before or of the library; operations of a round that no sync has closed. The caller's run
-    /// has not failed, and may go on. Ranks in several processes.
+    /// has not failed, and may go on. Ranks in several processes; a run with a link model.
     /// **Cost**: two exchanges between all ranks, and the device and queue pairs of a run.
     /// **Source**: `lpf_rehook` of LPF; thesis, chapter 2.3.1.
     ///
@@ -97,13 +98,17 @@ impl Inside {
         if caller.processes().is_some() {
             return Err(Error::OneProcess { call: Call::Rehook.name() });
         }
+        if caller.config.device.link.is_some() {
+            return Err(Error::HasLinkModel { call: Call::Rehook.name() });
+        }
         let waited = ctx.group().wait().await.map(|()| (Vec::new(), ()));
         let own = waited.map_err(Error::from);
         let ((), gathered) = caller.all_gather(rank, Call::Rehook, own).await?;
         let number = gathered.number;
         let make = || {
             let groups = caller.ranks().iter().map(|rank| rank.sender.group.clone());
-            World::of_groups(caller.config.clone(), groups)
+            let device = Device::new(caller.config.device.clone())?;
+            World::of_groups(&device, caller.config.clone(), groups)
         };
         let world = caller.libraries.enter(number, ctx.size(), make)?;
         if let Some(error) = ctx.sender().error() {

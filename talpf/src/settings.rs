@@ -113,6 +113,11 @@ impl Settings {
         }
     }
 
+    /// Returns `true` if the environment or the file sets the polling frequency.
+    pub fn sets_polling(&self) -> bool {
+        self.polling.is_some() || env::var_os(PollingFrequency::VARIABLE).is_some()
+    }
+
     /// Returns `true` if the run checks for conflicts: from [`Settings::CHECK_CONFLICTS`], or the
     /// file, or the default.
     ///

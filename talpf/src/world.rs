@@ -37,13 +37,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes a run whose ranks are all in this process, one for each group, on a device of its own.
+    /// Makes a run whose ranks are all in this process, one for each group.
     pub(crate) fn of_groups(
+        device: &Device,
         config: Config,
         groups: impl Iterator<Item = Group>,
     ) -> Result<Arc<Self>, Error> {
-        let device = Device::new(config.device.clone())?;
-        let endpoints = Endpoint::all(&device, config.ranks)?;
+        let endpoints = Endpoint::all(device, config.ranks)?;
         Ok(World::new(config, groups.zip(endpoints).collect(), None))
     }
 
@@ -73,7 +73,9 @@ impl World {
             Limits { most_ahead, poll_batch: config.poll_batch, max_polling: config.max_polling };
         let ranks = groups.into_iter().zip(peers.locals()).map(|(group, own)| {
             let sender = Sender::new(own, &peers, &failure, group, &config, run);
-            let workers = config.runtime.workers;
+            // In virtual time each rank has cores of its own.
+            let shares = processes.is_none() && config.runtime.virtual_time.is_none();
+            let workers = shares.then_some(config.runtime.workers);
             Receiver::new(Arc::new(sender), processes.clone(), workers, limits)
         });
         let ranks = ranks.collect();

@@ -7,11 +7,27 @@ use super::error::LinkModelError;
 
 /// A key with its value as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// Name of the key, behind the name of its table and a point.
-    pub(super) key: String,
-    pub(super) value: String,
-    pub(super) line: Option<usize>,
+    pub key: String,
+    /// The value, without quotes.
+    pub value: String,
+    /// Line of the key, in a file.
+    pub line: Option<usize>,
+}
+
+impl Entry {
+    /// Returns the error of a value that is not among the `expected` ones.
+    pub fn refuse(&self, expected: &str) -> LinkModelError {
+        let Entry { key, value, line } = self.clone();
+        LinkModelError::BadValue { line, key, value, expected: expected.to_owned() }
+    }
+
+    /// Returns the error of a key that is not among the `known` ones.
+    pub fn refuse_key(&self, known: &str) -> LinkModelError {
+        let Entry { key, line, .. } = self.clone();
+        LinkModelError::UnknownKey { line, key, known: known.to_owned() }
+    }
 }
 
 /// The keys of a link model: those of the link itself, and those of each exceptional route.
@@ -47,29 +63,17 @@ pub(super) fn read_list(text: &str) -> Result<(Option<&str>, Entries), LinkModel
 
 /// Reads the table of links of a document in TOML.
 pub(super) fn read_document(text: &str) -> Result<Entries, LinkModelError> {
-    let line = |at: usize| Some(text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1);
-    let document = DeTable::parse(text).map_err(|error| LinkModelError::Syntax {
-        line: line(error.span().map_or(0, |span| span.start)),
-        reason: error.message().replace('\n', ", "),
-    })?;
-    let table = |key: &str, value: &Spanned<DeValue<'_>>| LinkModelError::BadValue {
-        line: line(value.span().start),
-        key: key.to_owned(),
-        value: written(value.get_ref()),
-        expected: "a table".to_owned(),
-    };
     let mut entries = Entries::default();
-    let Some((_, link)) = document.get_ref().iter().find(|(key, _)| key.get_ref() == LINK) else {
-        return Ok(entries);
-    };
-    let link = link.get_ref().as_table().ok_or_else(|| table(LINK, link))?;
+    let document = parse(text)?;
+    let Some(link) = table(text, &document, LINK)? else { return Ok(entries) };
+    let line = |at| line(text, at);
     for (key, value) in link {
         let name = key.get_ref();
         match value.get_ref() {
             DeValue::Array(routes) if name == ROUTE => {
                 for route in routes.iter() {
-                    let route =
-                        route.get_ref().as_table().ok_or_else(|| table("link.route", route))?;
+                    let other = || no_table(text, "link.route", route);
+                    let route = route.get_ref().as_table().ok_or_else(other)?;
                     let mut read = Vec::new();
                     flatten("", route, &line, &mut read);
                     entries.routes.push(read);
@@ -79,6 +83,45 @@ pub(super) fn read_document(text: &str) -> Result<Entries, LinkModelError> {
         }
     }
     Ok(entries)
+}
+
+/// Reads any table of a document in TOML; a document without it has none of its keys.
+pub(super) fn read_table(text: &str, name: &str) -> Result<Vec<Entry>, LinkModelError> {
+    let mut entries = Vec::new();
+    let document = parse(text)?;
+    if let Some(table) = table(text, &document, name)? {
+        flatten("", table, &|at| line(text, at), &mut entries);
+    }
+    Ok(entries)
+}
+
+/// Returns the line of a byte.
+fn line(text: &str, at: usize) -> Option<usize> {
+    Some(text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1)
+}
+
+fn parse(text: &str) -> Result<DeTable<'_>, LinkModelError> {
+    let document = DeTable::parse(text).map_err(|error| LinkModelError::Syntax {
+        line: line(text, error.span().map_or(0, |span| span.start)),
+        reason: error.message().replace('\n', ", "),
+    })?;
+    Ok(document.into_inner())
+}
+
+fn table<'a, 't>(
+    text: &str,
+    document: &'a DeTable<'t>,
+    name: &str,
+) -> Result<Option<&'a DeTable<'t>>, LinkModelError> {
+    let Some((_, found)) = document.iter().find(|(key, _)| key.get_ref() == name) else {
+        return Ok(None);
+    };
+    found.get_ref().as_table().map(Some).ok_or_else(|| no_table(text, name, found))
+}
+
+fn no_table(text: &str, key: &str, value: &Spanned<DeValue<'_>>) -> LinkModelError {
+    let line = line(text, value.span().start);
+    Entry { key: key.to_owned(), value: written(value.get_ref()), line }.refuse("a table")
 }
 
 fn flatten(

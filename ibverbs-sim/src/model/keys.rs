@@ -117,7 +117,7 @@ impl<'a> Keys<'a> {
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, LinkModelError> {
         let Some(entry) = self.by_name.get(key) else { return Ok(None) };
-        read(&entry.value).map(Some).ok_or_else(|| refused(entry, expected))
+        read(&entry.value).map(Some).ok_or_else(|| entry.refuse(expected))
     }
 
     fn span(&self, key: &str) -> Result<Option<Span>, LinkModelError> {
@@ -153,7 +153,7 @@ impl<'a> Keys<'a> {
             ["packet", "header", "first_header"].iter().filter_map(|key| self.by_name.get(key));
         match entries.next() {
             Some(entry) if packets.size <= longest => {
-                Err(refused(entry, &format!("packets longer than their headers of {longest}B")))
+                Err(entry.refuse(&format!("packets longer than their headers of {longest}B")))
             }
             _ => Ok(packets),
         }
@@ -168,11 +168,6 @@ impl<'a> Keys<'a> {
             _ => Ok(()),
         }
     }
-}
-
-fn refused(entry: &Entry, expected: &str) -> LinkModelError {
-    let Entry { key, value, line } = entry.clone();
-    LinkModelError::BadValue { line, key, value, expected: expected.to_owned() }
 }
 
 fn set<T>(figure: &mut T, given: Option<T>) {

@@ -33,6 +33,7 @@ mod quantity;
 mod read;
 mod route;
 
+pub use document::Entry;
 pub use error::LinkModelError;
 pub use link_model::LinkModel;
 pub use network::{Delivery, HeldMessage, MessageId, Network};

@@ -95,6 +95,10 @@ impl Span {
         Span { ps: self.ps.saturating_add(other.ps.saturating_mul(count)) }
     }
 
+    pub(super) fn ps(self) -> u64 {
+        self.ps
+    }
+
     /// Returns nanoseconds, rounded up.
     pub(super) fn ns(self) -> u64 {
         self.ps.div_ceil(1_000)

@@ -1,10 +1,11 @@
 //! Link models from text.
 
-use super::document;
+use super::document::{self, Entry};
 use super::error::LinkModelError;
 use super::keys;
 use super::link_model::LinkModel;
 use super::profiles;
+use super::quantity::Span;
 
 impl LinkModel {
     /// Reads a list such as `latency=2us,bandwidth=10GB/s`, or the name of a profile, which further
@@ -41,5 +42,17 @@ impl LinkModel {
     /// Returns the names of the profiles that come with the crate.
     pub fn profiles() -> impl Iterator<Item = &'static str> {
         profiles::names()
+    }
+
+    /// Returns the keys of another table of a profile, for those who have figures there.
+    ///
+    /// **Errors**: the text is no TOML, or has something else of that name.
+    pub fn table(text: &str, name: &str) -> Result<Vec<Entry>, LinkModelError> {
+        document::read_table(text, name)
+    }
+
+    /// Reads a time from 0ns to 3600s, such as `1.5us`. **Units**: picoseconds.
+    pub fn parse_time(text: &str) -> Option<u64> {
+        Span::parse(text, None).map(Span::ps)
     }
 }

@@ -315,7 +315,7 @@ impl Issued {
         let is_last = std::mem::take(&mut self.awaited) && self.round.leave();
         if std::mem::take(&mut self.parked) && self.round.unpark() || is_last {
             // The caller may hold a lock.
-            self.round.sender.own.ring_doorbell();
+            self.round.sender.own.ring_for_poll();
         }
     }
 }

@@ -26,6 +26,9 @@ pub(crate) struct LocalPeer {
     pub(crate) poller: Sleeper,
     /// `true` if other ranks are in other processes.
     pub(crate) has_wire: bool,
+    /// `true` if what is posted to the rank arrives later, in virtual time: posters do not advance
+    /// its syncs then.
+    is_distant: bool,
     /// Read with every notification by peers, for which a count of references, which all would
     /// change, is too slow.
     engine: ArcSwapOption<BoundEngine>,
@@ -55,6 +58,7 @@ impl LocalPeer {
         windows: WindowTable,
         has_wire: bool,
     ) -> Self {
+        let is_distant = endpoint.context.has_priced_link();
         LocalPeer {
             rank,
             endpoint,
@@ -63,6 +67,7 @@ impl LocalPeer {
             doorbell: Doorbell::new(),
             poller: Sleeper::default(),
             has_wire,
+            is_distant,
             engine: ArcSwapOption::empty(),
         }
     }
@@ -89,8 +94,16 @@ impl LocalPeer {
         self.engine.load().as_ref().map(|bound| Arc::clone(&bound.0))
     }
 
-    /// Makes a pass of the engine, or leaves that to the thread inside.
+    /// Makes a pass of the engine, or leaves that to the thread inside, for a peer that has posted
+    /// something.
     pub(super) fn progress(&self) {
+        if self.is_distant {
+            // What has arrived the polling task finds in its own time.
+            if self.doorbell.is_rung() {
+                self.wake_poller();
+            }
+            return;
+        }
         if let Some(engine) = &*self.engine.load() {
             engine.0.progress();
         }
@@ -114,6 +127,16 @@ impl LocalPeer {
     #[inline]
     pub(crate) fn ring_doorbell(&self) {
         self.doorbell.ring();
+    }
+
+    /// Rings the doorbell for the next poll. In virtual time that has to be woken, as no idle worker
+    /// polls.
+    #[inline]
+    pub(crate) fn ring_for_poll(&self) {
+        self.ring_doorbell();
+        if self.is_distant {
+            self.wake_poller();
+        }
     }
 
     /// Makes the next pass of the engine fail the run, for callers that hold a lock. `failure` is that

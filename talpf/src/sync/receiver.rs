@@ -37,14 +37,13 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Makes the receiving half of the rank of `sender`. `workers` is the number of workers, if all
-    /// ranks are in this process.
+    /// ranks share those.
     pub(crate) fn new(
         sender: Arc<Sender>,
         processes: Option<Arc<Processes>>,
-        workers: usize,
+        workers: Option<usize>,
         limits: Limits,
     ) -> Arc<Self> {
-        let workers = processes.is_none().then_some(workers);
         let state = State::new(sender.rank(), sender.peers.len(), workers, limits);
         let receiver = Arc::new(Receiver {
             sender,
@@ -205,7 +204,7 @@ impl Receiver {
         }
         if again {
             // For the next poll: another pass here would spin.
-            self.own().ring_doorbell();
+            self.own().ring_for_poll();
         }
         completions
     }

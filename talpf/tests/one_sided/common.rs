@@ -10,8 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
+use ibverbs_sim::LinkModel;
 use talpf::{Config, Context, Error, SyncMode, exec};
-use talpf_runtime::Array;
+use talpf_runtime::{Array, VirtualTime};
 
 /// Most words of a put that are copied as it is posted.
 pub(crate) const COPIED: usize = 32;
@@ -39,7 +40,20 @@ where
     R: Send + 'static,
 {
     let _watchdog = watchdog(what);
-    exec(config, &main)
+    exec(in_requested_time(config), &main)
+}
+
+/// Returns the settings of a test, or those of the same run in virtual time if the environment asks
+/// for that: with the link model that it names.
+fn in_requested_time(mut config: Config) -> Config {
+    if let Ok(link) = std::env::var("TALPF_TEST_LINK")
+        && config.device.fault.is_none()
+    {
+        config.device.link = Some(LinkModel::parse(&link).expect("a link model"));
+        let costs = Arc::default();
+        config.runtime.virtual_time = Some(VirtualTime { cores: 2, costs, task_overhead_ns: 0 });
+    }
+    config
 }
 
 /// Ends the process if it lives longer than a run may take: a hang fails instead of blocking.

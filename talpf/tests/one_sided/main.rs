@@ -54,6 +54,7 @@ mod undisturbed_readers;
 mod unended_rounds;
 mod unexpected_arrivals;
 mod unregistered_arrays;
+mod virtual_time;
 mod waiting_ranks;
 mod windows_opened_apart;
 mod windows_with_guards;
