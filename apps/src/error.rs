@@ -334,6 +334,25 @@ pub enum Error {
         variant: &'static str,
     },
 
+    /// An application, or a variant of it, does not run in virtual time.
+    #[error(
+        "{what} does not run in virtual time: jacobi, gauss-seidel, nbody and matmul do, in their \
+         talpf-* variants"
+    )]
+    NotSimulated {
+        /// Name of the application or the variant.
+        what: &'static str,
+    },
+
+    /// A profile does not say what a kind of work costs.
+    #[error("profile {profile} has no cost of `{kind}`: give one, as in --cost {kind}=1.5ns")]
+    NoCost {
+        /// Name of the profile.
+        profile: String,
+        /// Kind of work.
+        kind: &'static str,
+    },
+
     /// Two options exclude each other.
     #[error("{option} is not supported with {with}")]
     NotTogether {

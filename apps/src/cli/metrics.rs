@@ -1,5 +1,7 @@
 //! Metrics of a runtime as JSON.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use talpf_runtime::Metrics;
 
@@ -10,7 +12,7 @@ pub(super) fn json(metrics: &Metrics) -> Value {
     let classes = delays
         .classes()
         .map(|(below, count)| json!({ "below_ns": below.as_nanos() as u64, "count": count }));
-    json!({
+    let mut json = json!({
         "tasks_created": metrics.created,
         "tasks_completed": metrics.completed,
         "made_ready": metrics.made_ready,
@@ -31,7 +33,11 @@ pub(super) fn json(metrics: &Metrics) -> Value {
             "classes": classes.collect::<Vec<_>>(),
         },
         "elapsed_s": metrics.elapsed.as_secs_f64(),
-        "idle_s": metrics.idle.iter().map(|idle| idle.as_secs_f64()).collect::<Vec<_>>(),
-        "idle_share": metrics.idle_share(),
-    })
+    });
+    // In virtual time the breakdown of the run has what cores did.
+    if metrics.core_times.is_none() {
+        json["idle_s"] = metrics.idle.iter().map(Duration::as_secs_f64).collect();
+        json["idle_share"] = metrics.idle_share().into();
+    }
+    json
 }

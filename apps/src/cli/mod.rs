@@ -1,6 +1,7 @@
 //! Command line. Only this module and its submodules print.
 
 mod app;
+mod breakdown;
 mod compare;
 mod defaults;
 mod heat;
@@ -20,6 +21,7 @@ mod recordings;
 mod report;
 mod run_options;
 mod signal_handler;
+mod simulation_options;
 mod time;
 mod trace;
 mod trace_options;

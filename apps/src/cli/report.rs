@@ -3,10 +3,14 @@
 use std::io::{self, Write};
 
 use ibverbs_sim::bootstrap::Connections;
-use serde_json::Value;
-use talpf_apps::run::{App, Machine, Measure, Outcome, Problem, Solution, Variant, Work};
+use serde_json::{Value, json};
+use talpf_apps::run::{
+    App, Machine, Measure, Outcome, Problem, Simulation, Solution, Variant, Work,
+};
 use talpf_runtime::Metrics;
 use talpf_traces::counted;
+
+use super::breakdown::Breakdown;
 
 /// Describes a run in comments of its trace.
 pub(super) fn comments<A: App>(
@@ -17,9 +21,13 @@ pub(super) fn comments<A: App>(
     let parameters =
         problem.parameters().into_iter().map(|(name, value)| format!("{name} {value}"));
     let replayed = if machine.replays() { ", replayed" } else { "" };
+    let ranks = counted(machine.ranks(), "rank");
     vec![
         format!("{} {}{replayed}", A::NAME, variant.name()),
-        format!("{}, {}", counted(machine.ranks(), "rank"), counted(machine.workers(), "worker")),
+        match machine.simulation() {
+            Some(simulation) => format!("{ranks}, simulated: {}", simulation),
+            None => format!("{ranks}, {}", counted(machine.workers(), "worker")),
+        },
         parameters.collect::<Vec<_>>().join(", "),
     ]
 }
@@ -43,6 +51,7 @@ pub(super) struct Report {
     /// Connections between the processes of the ranks, if those are connected by us.
     connections: Option<Connections>,
     replay: bool,
+    simulation: Option<Simulation>,
     parameters: Vec<(&'static str, usize)>,
     /// Number of steps that were computed, if the result has decided it.
     steps: Option<usize>,
@@ -71,6 +80,7 @@ impl Report {
             workers: solution.machine.workers(),
             connections: solution.machine.transport().connections(),
             replay: solution.machine.replays(),
+            simulation: solution.machine.simulation(),
             parameters: problem.parameters(),
             steps: solution.result.steps(),
             // A run of one cell can end within one tick of the clock.
@@ -98,21 +108,33 @@ impl Report {
         let mut lines = vec![
             ("variant", self.variant.to_owned()),
             ("ranks", self.ranks.to_string()),
-            ("workers", self.workers.to_string()),
+            match self.simulation {
+                Some(simulation) => ("simulated", simulation.to_string()),
+                None => ("workers", self.workers.to_string()),
+            },
         ];
         lines.extend(self.connections.map(|between| ("transport", between.to_string())));
         lines.extend([("replay", if self.replay { "yes" } else { "no" }.to_owned())]);
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));
+        let simulated = if self.simulation.is_some() { " (simulated)" } else { "" };
         lines.extend([
-            ("time", format!("{:.6} s", self.seconds)),
+            ("time", format!("{:.6} s{simulated}", self.seconds)),
             ("rate", format!("{:.1} {}", self.rate(), self.work.unit)),
             ("checksum", format!("{} (bits {hash:016x})", self.checksum)),
         ]);
+        lines.extend(self.breakdown().map(|breakdown| ("breakdown", breakdown.to_string())));
         let measure = |m: &Measure| (m.name, format!("{:.6e} {}", m.value, m.meaning));
         lines.extend(self.measures.iter().map(measure));
         lines.push(("verified", verified.to_owned()));
         lines
+    }
+
+    /// Returns where the time of virtual cores has gone, if the run has taken virtual time.
+    fn breakdown(&self) -> Option<Breakdown> {
+        let (simulation, metrics) = self.simulation.zip(self.metrics.as_ref())?;
+        let cores = self.ranks as u64 * u64::from(simulation.cores);
+        metrics.core_times.map(|times| Breakdown::new(cores, metrics.elapsed, times))
     }
 
     /// Writes all values as one JSON object, in order.
@@ -121,7 +143,12 @@ impl Report {
             ("app", self.app.into()),
             ("variant", self.variant.into()),
             ("ranks", self.ranks.into()),
-            ("workers", self.workers.into()),
+            match self.simulation {
+                Some(Simulation { profile, cores }) => {
+                    ("simulated", json!({ "profile": profile.name(), "cores_per_rank": cores }))
+                }
+                None => ("workers", self.workers.into()),
+            },
         ];
         fields.extend(self.connections.map(|between| ("transport", between.to_string().into())));
         fields.push(("replay", self.replay.into()));
@@ -133,6 +160,7 @@ impl Report {
             ("checksum", self.checksum.into()),
         ]);
         fields.extend(self.measures.iter().map(|measure| (measure.name, measure.value.into())));
+        fields.extend(self.breakdown().map(|breakdown| ("breakdown", breakdown.json())));
         fields.push(("verified", self.verified.into()));
         fields.push(("metrics", self.metrics.as_ref().map(super::metrics::json).into()));
         let lines: Vec<_> =

@@ -16,6 +16,7 @@ use super::launcher::must_be_alone;
 use super::launcher::must_have_joined;
 use super::meeting_options::MeetingOptions;
 use super::number_within::number_within;
+use super::simulation_options::SimulationOptions;
 use super::trace_options::TraceOptions;
 
 /// Machine to run on, and uses of the result.
@@ -38,6 +39,9 @@ pub(super) struct RunOptions {
 
     #[command(flatten)]
     meeting: MeetingOptions,
+
+    #[command(flatten)]
+    simulation: SimulationOptions,
 
     /// Compare the result with serial, bit by bit
     #[arg(long)]
@@ -72,11 +76,11 @@ pub(super) struct RunOptions {
 pub(super) struct MachineOptions {
     /// Worker threads of all ranks together [default: from the runtime's file, or one per core]
     #[arg(long, value_name = "W", value_parser = number_within(Machine::WORKERS))]
-    workers: Option<usize>,
+    pub(super) workers: Option<usize>,
 
     /// Make rank R, or `all`, compute FACTOR times more slowly, on simulated cores of its own
     #[arg(long, value_name = "R:FACTOR", value_parser = slowdown)]
-    slow_rank: Option<Slowdown>,
+    pub(super) slow_rank: Option<Slowdown>,
 
     #[command(flatten)]
     runtime: RuntimeOptions,
@@ -159,6 +163,12 @@ impl RunOptions {
         if transport != Transport::Verbs {
             self.check_for_processes(variant, option)?;
         }
+        let others = [
+            (option, transport != Transport::Verbs),
+            ("--slow-rank", self.machine.slow_rank.is_some()),
+            ("--workers", self.machine.workers.is_some()),
+        ];
+        let simulation = self.simulation.simulation::<A>(variant, &others)?;
         let machine = match (transport.fabric(), meeting) {
             (None, Some(Meeting::Server(_))) => {
                 return Err(Error::NotTogether { option, with: "--server" });
@@ -193,6 +203,7 @@ impl RunOptions {
                 })
             }
         }?;
+        let machine = simulation.map_or(machine, |simulation| machine.simulated(simulation));
         Ok(machine.replaying(self.replay).checking_conflicts(self.check_conflicts))
     }
 

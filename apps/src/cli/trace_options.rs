@@ -55,7 +55,11 @@ impl TraceOptions {
     pub(super) fn recorder(&self, variant: Variant, machine: &Machine) -> Result<Recorder, Error> {
         let usual = || memory::available().map_or(MOST_BYTES, |bytes| bytes / PART_OF_MEMORY);
         let bytes = self.trace_limit.unwrap_or_else(|| usual().min(MOST_BYTES));
-        let records = bytes / Recorder::RECORD_BYTES as u64 / machine.workers() as u64;
+        let streams = match machine.simulation() {
+            Some(simulation) => machine.ranks() as u64 * u64::from(simulation.cores),
+            None => machine.workers() as u64,
+        };
+        let records = bytes / Recorder::RECORD_BYTES as u64 / streams;
         let keep = match self.trace_keep {
             Kept::First => Keep::First,
             Kept::Last => Keep::Last,

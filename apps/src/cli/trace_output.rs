@@ -36,7 +36,7 @@ impl TraceOutput {
         machine: Machine,
         recorder: Recorder,
     ) -> Result<Self, Error> {
-        let rows = machine.ranks() * machine.workers();
+        let rows = machine.ranks() * machine.workers_of_rank();
         if rows > MOST_ROWS {
             let name = "ranks times workers of a trace";
             return Err(Error::OutOfRange { name, value: rows, least: 1, most: MOST_ROWS });
@@ -44,7 +44,8 @@ impl TraceOutput {
         let open = |extension| Output::open_in(path, Path::new(stem).with_extension(extension));
         Ok(Self {
             recorder,
-            started: utc_now(),
+            // The same trace whenever the run is simulated.
+            started: if machine.simulation().is_some() { utc(UNIX_EPOCH) } else { utc_now() },
             files: [open("prv")?, open("pcf")?, open("row")?],
             folder: path.to_owned(),
             stem,
@@ -72,7 +73,8 @@ impl TraceOutput {
         let version = format!("talpf {}", env!("CARGO_PKG_VERSION"));
         let info = TraceInfo {
             ranks: machine.ranks() as u32,
-            workers: machine.workers() as u32,
+            workers: machine.workers_of_rank() as u32,
+            own_workers: machine.simulation().is_some(),
             end_ns: 0,
             started: self.started,
             comments: [vec![version], comments].concat(),

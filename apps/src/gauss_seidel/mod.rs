@@ -36,7 +36,11 @@ pub fn block(cols: usize) -> usize {
 #[derive(Debug)]
 pub struct GaussSeidel;
 
+/// Kind of work of a cell.
+pub(crate) const WORK: &str = "gauss-seidel";
+
 impl App for GaussSeidel {
+    const WORK: &'static [&'static str] = &[WORK];
     const NAME: &'static str = "gauss-seidel";
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,

@@ -32,7 +32,11 @@ pub type Solution = run::Solution<Temperatures>;
 #[derive(Debug)]
 pub struct Jacobi;
 
+/// Kind of work of a cell.
+pub(crate) const WORK: &str = "jacobi";
+
 impl App for Jacobi {
+    const WORK: &'static [&'static str] = &[WORK];
     const NAME: &'static str = "jacobi";
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,

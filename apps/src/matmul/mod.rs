@@ -36,7 +36,11 @@ pub fn block(size: usize) -> usize {
 #[derive(Debug)]
 pub struct Matmul;
 
+/// Kind of work of a multiplication and an addition.
+pub(crate) const WORK: &str = "matmul";
+
 impl App for Matmul {
+    const WORK: &'static [&'static str] = &[WORK];
     const NAME: &'static str = "matmul";
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,

@@ -10,7 +10,7 @@ use ndarray::s;
 use talpf_runtime::{Ix2, Matrix, Region, Scope, Tiling};
 
 use super::kernel::{self, Factor, Term};
-use super::{Problem, Solution, panels};
+use super::{Problem, Solution, WORK, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps,
@@ -125,6 +125,7 @@ impl Slices {
                 let (pace, depth) = (self.pace.clone(), depth.clone());
                 let task = step
                     .task("multiply")
+                    .work(WORK, (rows.len() * depth.len() * size) as u64)
                     .input(&factor.region(rows.clone(), ..))
                     .input(&b.row(place, ..panels::len(depth.len(), size)))
                     .inout(&product.region(rows, ..));

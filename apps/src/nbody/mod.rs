@@ -41,7 +41,11 @@ pub fn block(count: usize) -> usize {
 #[derive(Debug)]
 pub struct Nbody;
 
+/// Kind of work of a pair of particles.
+pub(crate) const WORK: &str = "nbody";
+
 impl App for Nbody {
+    const WORK: &'static [&'static str] = &[WORK];
     const NAME: &'static str = "nbody";
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use talpf_runtime::{Matrix, Region, Scope, Tiling};
 
-use super::{Problem, Solution, kernel};
+use super::{Problem, Solution, WORK, kernel};
 use crate::Error;
 use crate::partition::share;
 use crate::run::{
@@ -72,6 +72,8 @@ struct Blocks {
     /// Of the rank that has the most, at most one less than twice the mean.
     pieces: usize,
     own: usize,
+    /// Pairs of particles of two blocks.
+    pairs: u64,
 }
 
 impl Blocks {
@@ -95,6 +97,7 @@ impl Blocks {
             blocks,
             pieces: shape.pieces,
             own: mine.len(),
+            pairs: (particles.block() as u64).pow(2),
         })
     }
 
@@ -111,6 +114,7 @@ impl Blocks {
                 let pace = self.pace.clone();
                 let task = step
                     .task("pull")
+                    .work(WORK, self.pairs)
                     .priority(self.priority(hop, source.0))
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))

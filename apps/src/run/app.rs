@@ -16,6 +16,9 @@ pub trait App: Sized + 'static {
     const REPLAYED: &'static [Variant] = &[];
     /// Labels of the kernel's tasks in traces.
     const KERNELS: &'static [&'static str];
+    /// Kinds of work of the kernel's tasks, whose costs a run in virtual time needs; none if the
+    /// application does not run in virtual time.
+    const WORK: &'static [&'static str] = &[];
     /// Default number of ranks.
     const RANKS: usize = 2;
     /// Type of the problem.

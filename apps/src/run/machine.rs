@@ -1,8 +1,10 @@
 //! Machine of a run: ranks, workers and settings.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
-use talpf::Settings;
+use talpf::{PollingFrequency, Profile, Settings};
+use talpf_traces::counted;
 
 use super::Transport;
 use crate::Error;
@@ -17,6 +19,28 @@ pub struct Machine {
     settings: Settings,
     replay: bool,
     check_conflicts: bool,
+    simulation: Option<Simulation>,
+}
+
+/// Virtual machine of a run in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Simulation {
+    /// Links and costs.
+    pub profile: &'static Profile,
+    /// Cores of each rank.
+    pub cores: u32,
+}
+
+impl fmt::Display for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { profile, cores } = self;
+        write!(f, "profile {}, {} a rank", profile.name(), counted(*cores, "core"))
+    }
+}
+
+impl Simulation {
+    /// Limits of the number of cores of a rank.
+    pub const CORES: RangeInclusive<usize> = 1..=1024;
 }
 
 /// Ranks with slower cores than the machine's. Variants without ranks ignore it.
@@ -48,6 +72,7 @@ impl Machine {
         settings: Settings::NONE,
         replay: false,
         check_conflicts: false,
+        simulation: None,
     };
 
     /// Creates a machine of `ranks` ranks on `workers` worker threads.
@@ -62,6 +87,7 @@ impl Machine {
             settings: Settings::NONE,
             replay: false,
             check_conflicts: false,
+            simulation: None,
         })
     }
 
@@ -93,6 +119,28 @@ impl Machine {
         Self { slowdown, ..self }
     }
 
+    /// Returns the same machine in virtual time.
+    pub fn simulated(self, simulation: Simulation) -> Self {
+        Self { simulation: Some(simulation), ..self }
+    }
+
+    /// Returns the polling frequency: that which the user sets, or that of the profile of a run in
+    /// virtual time, or the default.
+    ///
+    /// **Errors**: an invalid setting in the environment.
+    pub fn polling(self) -> Result<PollingFrequency, Error> {
+        let profile = self.simulation.and_then(|simulation| simulation.profile.polling());
+        match profile.filter(|_| !self.settings.sets_polling()) {
+            Some(polling) => Ok(polling),
+            None => Ok(self.settings.polling()?),
+        }
+    }
+
+    /// Returns the virtual machine, if the run takes virtual time.
+    pub fn simulation(self) -> Option<Simulation> {
+        self.simulation
+    }
+
     /// Returns the part of this machine that a variant can use; both numbers must be at least one.
     pub fn at_most(self, ranks: usize, workers: usize) -> Self {
         let (ranks, workers) = (self.ranks.min(ranks), self.workers.min(workers));
@@ -107,6 +155,11 @@ impl Machine {
     /// Returns the number of worker threads of all ranks together.
     pub fn workers(self) -> usize {
         self.workers
+    }
+
+    /// Returns the number of workers, or of virtual cores, that a rank has or shares with the others.
+    pub fn workers_of_rank(self) -> usize {
+        self.simulation.map_or(self.workers, |simulation| simulation.cores as usize)
     }
 
     /// Returns the slow ranks, if there are any.

@@ -30,7 +30,7 @@ mod variant;
 pub use app::{App, ForkJoin, Measure, Outcome, Problem, Serial, Tasks, Work, run};
 pub use interrupt::Interrupt;
 pub use launched::Launched;
-pub use machine::{Machine, Slowdown};
+pub use machine::{Machine, Simulation, Slowdown};
 pub use membership::Membership;
 pub use observer::Observer;
 pub use progress::Progress;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use talpf_traces::{Event, Recorder, ValueKind};
 
 use super::{
-    Communication, Machine, Messages, Observer, RankContext, Solution, Transport, Variant,
+    Communication, Machine, Messages, Observer, RankContext, Simulation, Solution, Transport,
+    Variant,
 };
 use crate::Error;
 
@@ -66,13 +67,16 @@ where
     let no_ranks = Error::NoRanks { variant: variant.name() };
     let communication = variant.communication().ok_or(no_ranks)?;
     match machine.transport() {
-        Transport::Verbs => on_ranks_here(machine, communication, observer, program).map(Some),
+        Transport::Verbs => {
+            on_ranks_here(machine, variant, communication, observer, program).map(Some)
+        }
         _ => super::processes::on_this_rank(machine, communication, observer, program),
     }
 }
 
 fn on_ranks_here<F>(
     machine: Machine,
+    variant: Variant,
     communication: Communication,
     observer: &Observer,
     program: impl Fn(RankContext) -> F,
@@ -88,7 +92,14 @@ where
     let parts = match communication {
         Communication::OneSided(protocol) => {
             let config = talpf_config(machine, runtime)?;
+            let config = match machine.simulation() {
+                Some(Simulation { profile, cores }) => profile.simulate(cores, config),
+                None => config,
+            };
             talpf::exec(config, |ctx| program(RankContext::OneSided(ctx, protocol)))
+        }
+        Communication::TwoSided(_) if machine.simulation().is_some() => {
+            return Err(Error::NotSimulated { what: variant.name() });
         }
         Communication::TwoSided(waiting) => {
             let ranks = machine.ranks() as u32;
@@ -145,7 +156,7 @@ pub(super) fn talpf_config(
     machine: Machine,
     runtime: talpf_runtime::Config,
 ) -> Result<talpf::Config, Error> {
-    let polling = machine.settings().polling()?;
+    let polling = machine.polling()?;
     let (ranks, check_conflicts) = (machine.ranks() as u32, machine.checks_conflicts()?);
     Ok(talpf::Config { ranks, polling, check_conflicts, runtime, ..talpf::Config::default() })
 }

@@ -97,6 +97,11 @@ impl Variant {
         self.communication().is_some()
     }
 
+    /// Returns `true` if the variant can run in virtual time: its ranks put or get.
+    pub fn is_simulated(self) -> bool {
+        matches!(self.communication(), Some(Communication::OneSided(_)))
+    }
+
     /// Returns `true` if the ranks of the variant send messages.
     pub fn is_two_sided(self) -> bool {
         matches!(self.communication(), Some(Communication::TwoSided(_)))

@@ -13,6 +13,7 @@ mod polling;
 mod server;
 mod settings;
 mod signals;
+mod simulate;
 mod tolerance;
 mod trace;
 

@@ -3,14 +3,26 @@
 use std::fs;
 
 use talpf_apps::Error;
+use talpf_apps::run::Simulation;
 use talpf_runtime::cores;
 use talpf_traces::counted;
 
 use super::super::run_options::MachineOptions;
 use super::super::trace_output::utc_now;
 
-pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, String)>, Error> {
+/// Returns the conditions of real runs, or of those in virtual time, which are the same on any machine
+/// and at any time.
+pub(super) fn conditions(
+    options: &MachineOptions,
+    simulation: Option<Simulation>,
+) -> Result<Vec<(&'static str, String)>, Error> {
     let machine = options.with_ranks(1)?;
+    let version = ("version", format!("talpf {}", env!("CARGO_PKG_VERSION")));
+    if let Some(simulation) = simulation {
+        let polling = machine.simulated(simulation).polling()?.to_string();
+        let simulated = ("simulated", simulation.to_string());
+        return Ok(vec![simulated, ("polling", polling), version]);
+    }
     let slow = machine.slowdown().map_or("none".to_owned(), |slow| {
         let rank = slow.rank.map_or("all ranks".to_owned(), |rank| format!("rank {rank}"));
         format!("{rank}, {} times as slow, on simulated cores of its own", slow.factor)
@@ -26,7 +38,7 @@ pub(super) fn conditions(options: &MachineOptions) -> Result<Vec<(&'static str, 
         ("conflicts", conflicts.to_owned()),
         ("link", "in-process, one copy".to_owned()),
         ("slow ranks", slow),
-        ("version", format!("talpf {}", env!("CARGO_PKG_VERSION"))),
+        version,
         ("date", format!("{} UTC", utc_now())),
     ])
 }

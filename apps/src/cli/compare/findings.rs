@@ -17,18 +17,23 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
     let most = results.points.iter().map(|point| point.ranks).max().unwrap_or(1);
     let mut there =
         results.points.iter().filter(|p| p.method.variant.has_ranks() && p.ranks == most);
-    let mut sentences = Vec::new();
+    let simulated = results.simulated.as_ref();
+    let mut sentences: Vec<String> =
+        simulated.map(|simulation| format!("Simulated: {simulation}.")).into_iter().collect();
     if let Some(base) = there.next() {
         let others: Vec<&Point> = there.collect();
         let chance = chance(results.repeat, others.len());
         let apart = |other: &&Point| other.most() < base.least() || base.most() < other.least();
         let (name, speedup) = (base.method.name(), base.speedup);
         sentences.push(format!(
-            "On {} {name} takes {}, {speedup:.2} times the rate of serial.",
+            "On {} {name} takes {}, {speedup:.2} times the rate of {}.",
             counted(most, "rank"),
-            time(base.median())
+            time(base.median()),
+            results.base()
         ));
-        if !others.is_empty() && chance > UNLIKELY {
+        if simulated.is_some() {
+            sentences.extend(others.into_iter().map(|other| difference(base, other)));
+        } else if !others.is_empty() && chance > UNLIKELY {
             sentences.push(format!(
                 "{} {} too few to distinguish {} from it: chance alone \
                  separates one of them with a probability of {:.0} %.",
@@ -61,7 +66,8 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
         let points = results.points.len();
         let all = if points == 1 { "" } else { "All " };
         let points = counted(points, "point");
-        sentences.push(format!("{all}{points} computed the same bits as serial."));
+        let serial = if simulated.is_some() { "" } else { " as serial" };
+        sentences.push(format!("{all}{points} computed the same bits{serial}."));
     }
     sentences
 }
@@ -74,7 +80,10 @@ fn difference(base: &Point, other: &Point) -> String {
     let start =
         format!("{} is {factor:.2} times {word} ({})", other.method.name(), time(other.median()));
     let [here, there] = [base, other].map(|point| point.traced(|trace| trace.idle));
-    if here.most < there.least || there.most < here.least {
+    let is_alike = (100.0 * here.median).round() == (100.0 * there.median).round();
+    if is_alike && here.least == here.most && there.least == there.most {
+        format!("{start}.")
+    } else if here.most < there.least || there.most < here.least {
         let (here, there) = (100.0 * here.median, 100.0 * there.median);
         format!("{start}, and its workers are idle for {there:.0} % instead of {here:.0} %.")
     } else {

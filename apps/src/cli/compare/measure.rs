@@ -1,11 +1,12 @@
 //! Runs of all points.
 
 use talpf_apps::Error;
-use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Variant};
+use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Simulation, Variant};
 use talpf_runtime::cores;
 use talpf_traces::Recorder;
 
 use super::super::progress_bar::ProgressBar;
+use super::super::run_options::MachineOptions;
 use super::results::{Method, Point};
 use super::trace_metrics::TraceMetrics;
 use super::{Scaling, Settings};
@@ -17,7 +18,8 @@ pub(super) struct Planned<A: App> {
     machine: Machine,
 }
 
-/// Returns all points: serial first, since all are compared with it; variants without ranks once.
+/// Returns all points: serial first, since all are compared with it, but not in virtual time; variants
+/// without ranks once.
 /// If no variants are chosen, those that cannot solve the problem are left out.
 ///
 /// **Errors**: a number of ranks or a variant that the problem cannot use; with replay, no variant that can
@@ -37,8 +39,11 @@ pub(super) fn points<A: App>(
     }
     ranks.sort_unstable();
     ranks.dedup();
-    let chosen = |variant: &Variant| {
-        *variant == Variant::Serial || variants.is_empty() || variants.contains(variant)
+    let is_simulated = settings.simulation.is_given();
+    let chosen = |variant: &Variant| match is_simulated {
+        true if variants.is_empty() => variant.is_simulated(),
+        false if *variant == Variant::Serial || variants.is_empty() => true,
+        _ => variants.contains(variant),
     };
     let can = |method: &Method| !method.replay || A::REPLAYED.contains(&method.variant);
     let replays: &[bool] = if settings.replay { &[false, true] } else { &[false] };
@@ -49,8 +54,11 @@ pub(super) fn points<A: App>(
         let variant = "any of these variants";
         return Err(Error::NoReplay { app: A::NAME, variant, replayed: A::REPLAYED });
     }
+    let MachineOptions { workers, slow_rank, .. } = &settings.machine;
+    let others = [("--workers", workers.is_some()), ("--slow-rank", slow_rank.is_some())];
     let mut points = Vec::new();
     for method in methods {
+        let simulation = settings.simulation.simulation::<A>(method.variant, &others)?;
         for &ranks in if method.variant.has_ranks() { &ranks[..] } else { &[1] } {
             let factor = if settings.scaling == Scaling::Weak { ranks } else { 1 };
             let problem = problem.scaled(factor)?;
@@ -60,10 +68,16 @@ pub(super) fn points<A: App>(
                 checked => checked?,
             }
             let machine = settings.machine.with_ranks(ranks)?.replaying(method.replay);
+            let machine = simulation.map_or(machine, |simulation| machine.simulated(simulation));
             points.push(Planned { variant: method.variant, problem, machine });
         }
     }
     Ok(points)
+}
+
+/// Returns the virtual machine of the points, if they run in virtual time.
+pub(super) fn simulation<A: App>(points: &[Planned<A>]) -> Option<Simulation> {
+    points.first()?.machine.simulation()
 }
 
 /// Runs all points in rounds, first with a trace and then timed.
@@ -73,7 +87,7 @@ pub(super) fn measure<A: App>(
     points: &[Planned<A>],
     settings: &Settings,
 ) -> Result<Vec<Point>, Error> {
-    let runs = points.len() * (settings.repeat + settings.traced());
+    let runs = points.len() * (settings.timed() + settings.traced());
     let (_bar, progress) = ProgressBar::start("compare", runs, settings.quiet);
     let mut expected = None;
     let mut traces = vec![Vec::new(); points.len()];
@@ -92,7 +106,7 @@ pub(super) fn measure<A: App>(
     }
     // Seconds of every run, and the work of each.
     let mut runs = vec![(Vec::new(), 0.0); points.len()];
-    for _ in 0..settings.repeat {
+    for _ in 0..settings.timed() {
         for (point, (seconds, work)) in points.iter().zip(&mut runs) {
             let solution = point.run(&Observer::default())?;
             seconds.push(solution.seconds.max(1e-9));
@@ -104,8 +118,12 @@ pub(super) fn measure<A: App>(
     for ((point, (mut seconds, work)), traces) in points.iter().zip(runs).zip(traces) {
         seconds.sort_by(f64::total_cmp);
         let rate = work / seconds[seconds.len() / 2] / 1e6;
-        let speedup = measured.first().map_or(1.0, |serial| rate / serial.rate);
-        let workers = if point.variant == Variant::Serial { 1 } else { point.machine.workers() };
+        let speedup = measured.first().map_or(1.0, |base| rate / base.rate);
+        let workers = point.workers();
+        let used = match point.machine.simulation() {
+            Some(_) => workers as f64 / points[0].workers() as f64,
+            None => workers.min(cores()) as f64,
+        };
         measured.push(Point {
             method: Method { variant: point.variant, replay: point.machine.replays() },
             ranks: point.machine.ranks(),
@@ -113,7 +131,7 @@ pub(super) fn measure<A: App>(
             seconds,
             rate,
             speedup,
-            normalised: speedup / workers.min(cores()) as f64,
+            normalised: speedup / used,
             traces,
         });
     }
@@ -121,6 +139,15 @@ pub(super) fn measure<A: App>(
 }
 
 impl<A: App> Planned<A> {
+    /// Returns the number of workers, or of virtual cores, of all ranks together.
+    fn workers(&self) -> usize {
+        match self.machine.simulation() {
+            Some(simulation) => self.machine.ranks() * simulation.cores as usize,
+            None if self.variant == Variant::Serial => 1,
+            None => self.machine.workers(),
+        }
+    }
+
     fn run(&self, observer: &Observer) -> Result<run::Solution<A::Outcome>, Error> {
         // A slow rank that this machine does not have has no effect.
         let slow = self.machine.slowdown().filter(|slow| {

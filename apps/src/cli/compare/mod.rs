@@ -2,7 +2,8 @@
 //!
 //! A point is a variant on a number of ranks. All points run as often as requested, in rounds one
 //! after the other, so that a disturbance of the machine affects all of them ([`measure`]). Some
-//! further runs have a trace, which yields their messages and waiting times. The results are a
+//! further runs have a trace, which yields their messages and waiting times. In virtual time every
+//! run of a point is alike, so one of each is enough. The results are a
 //! table, `results.json`, and a page that opens without a network ([`page`]).
 
 mod conditions;
@@ -35,6 +36,7 @@ use super::launcher::must_be_alone;
 use super::number_within::number_within;
 use super::output::Output;
 use super::run_options::{MachineOptions, Transport, variant_of};
+use super::simulation_options::SimulationOptions;
 use super::{histogram, matmul, nbody};
 
 /// Default number of steps of Jacobi: a run takes tenths of a second.
@@ -98,7 +100,7 @@ struct Settings {
     #[arg(long, value_enum, default_value_t = Scaling::Strong)]
     scaling: Scaling,
 
-    /// Runs of every point
+    /// Runs of every point; one in virtual time, as all are alike
     #[arg(long, value_name = "N", value_parser = number_within(1..=1000), default_value_t = 5)]
     repeat: usize,
 
@@ -108,6 +110,9 @@ struct Settings {
 
     #[command(flatten)]
     machine: MachineOptions,
+
+    #[command(flatten)]
+    simulation: SimulationOptions,
 
     /// Transport between the ranks: `verbs`, since all ranks are in this process
     #[arg(long, value_enum, alias = "fabric", default_value_t, hide_possible_values = true)]
@@ -133,9 +138,14 @@ enum Scaling {
 }
 
 impl Settings {
+    /// Returns the number of timed runs of every point.
+    fn timed(&self) -> usize {
+        if self.simulation.is_given() { 1 } else { self.repeat }
+    }
+
     /// Returns the number of runs of every point with a trace.
     fn traced(&self) -> usize {
-        self.repeat.min(3)
+        self.timed().min(3)
     }
 }
 
@@ -176,11 +186,12 @@ fn compare<A: App>(
     let results = Results {
         app: A::NAME,
         scaling: settings.scaling,
-        repeat: settings.repeat,
+        repeat: settings.timed(),
         traced: settings.traced(),
         unit: problem.work().unit,
         parameters: problem.parameters(),
-        conditions: conditions::conditions(&settings.machine)?,
+        simulated: measure::simulation(&points).map(|simulation| simulation.to_string()),
+        conditions: conditions::conditions(&settings.machine, measure::simulation(&points))?,
         points: measure::measure::<A>(&points, &settings)?,
     };
     let findings = findings::findings(&results);

@@ -12,7 +12,8 @@ const STYLE: &str = include_str!("page.css");
 
 /// Formats the whole page.
 pub(super) fn page(results: &Results, findings: &[String]) -> String {
-    let title = format!("{}: variants compared", results.app);
+    let simulated = if results.simulated.is_some() { ", simulated" } else { "" };
+    let title = format!("{}: variants compared{simulated}", results.app);
     let sentences: String =
         findings.iter().map(|sentence| format!("<p>{}</p>\n", escape(sentence))).collect();
     format!(
@@ -40,6 +41,9 @@ fn what(results: &Results) -> String {
             "Weak scaling: the work grows with the ranks; the problem shown is that of one rank."
         }
     };
+    if let Some(simulation) = &results.simulated {
+        return format!("{parameters}. {scaling} Times are virtual, of {simulation}.");
+    }
     let (timed, traced) = (counted(results.repeat, "timed run"), counted(results.traced, "run"));
     let medians = if results.repeat == 1 { "Times are of" } else { "Medians of" };
     format!(
@@ -73,7 +77,7 @@ fn plots(results: &Results) -> String {
         figure("Time", "ms", series(results, true, |point| point.timed(|seconds| seconds * 1e3))),
         figure(
             "Speed-up",
-            "rate / rate of serial",
+            &format!("rate / rate of {}", results.base()),
             series(results, true, |point| rate(point, point.speedup)),
         ),
         figure(

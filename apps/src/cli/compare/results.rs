@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use talpf_apps::run::Variant;
+use talpf_traces::counted;
 
 use super::Scaling;
 use super::trace_metrics::TraceMetrics;
@@ -22,6 +23,9 @@ pub(super) struct Results {
     /// Problem of one rank.
     #[serde(serialize_with = "as_map")]
     pub(super) parameters: Vec<(&'static str, usize)>,
+    /// Virtual machine of runs in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) simulated: Option<String>,
     #[serde(serialize_with = "as_map")]
     pub(super) conditions: Vec<(&'static str, String)>,
     pub(super) points: Vec<Point>,
@@ -54,9 +58,10 @@ pub(super) struct Point {
     pub(super) seconds: Vec<f64>,
     /// Rate of the median run.
     pub(super) rate: f64,
-    /// Rate relative to the median rate of serial.
+    /// Rate relative to the median rate of the first point: serial, or the first variant on the fewest
+    /// ranks in virtual time.
     pub(super) speedup: f64,
-    /// Speed-up per usable core.
+    /// Speed-up per usable core; in virtual time, by how many times as many cores.
     pub(super) normalised: f64,
     /// Metrics of the runs with a trace.
     pub(super) traces: Vec<TraceMetrics>,
@@ -77,6 +82,17 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         let last = values.len() - 1;
         Self { least: values[0], median: values[values.len() / 2], most: values[last] }
+    }
+}
+
+impl Results {
+    /// Returns the name of the point that others are compared with.
+    pub(super) fn base(&self) -> String {
+        let first = self.points.first();
+        first.map_or_else(String::new, |first| match first.method.variant.has_ranks() {
+            true => format!("{} on {}", first.method.name(), counted(first.ranks, "rank")),
+            false => first.method.name(),
+        })
     }
 }
 

@@ -39,11 +39,13 @@ impl TraceMetrics {
         let folder = tempfile::tempdir();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
-        let (ranks, workers) = (machine.ranks() as u32, machine.workers() as u32);
-        let info = TraceInfo { ranks, workers, ..TraceInfo::default() };
+        let (ranks, workers) = (machine.ranks() as u32, machine.workers_of_rank() as u32);
+        let own_workers = machine.simulation().is_some();
+        let info = TraceInfo { ranks, workers, own_workers, ..TraceInfo::default() };
         let files = recorder.write_paraver(folder.path(), "run", &info);
         let files = files.map_err(Error::WriteTrace)?;
-        Self::of_trace(&files.prv, kernels, machine.workers()).map_err(Error::ReadTrace)
+        let workers = if own_workers { ranks * workers } else { workers };
+        Self::of_trace(&files.prv, kernels, workers as usize).map_err(Error::ReadTrace)
     }
 
     /// Computes the metrics of the trace `prv`, in which the task types named `kernels` do the work.

@@ -32,7 +32,7 @@ use talpf_runtime::{In, Ix2, Lookahead, Matrix, Region, Scope};
 
 use self::exchange::Exchange;
 use super::kernel::{self, Ring};
-use super::{Problem, Solution};
+use super::{Problem, Solution, WORK};
 use crate::Error;
 use crate::heat::{Border, Convergence, Residual, collect_field, largest_change};
 use crate::partition::pieces;
@@ -193,6 +193,7 @@ impl<'r> Band<'r> {
                 let pace = self.pace.clone();
                 let task = step
                     .task("gauss-seidel")
+                    .work(WORK, (rows.len() * cols.len()) as u64)
                     .inout(&matrix.region(rows.clone(), cols.clone()))
                     .input(&matrix.row(rows.start - 1, cols.clone()))
                     .input(&matrix.row(rows.end, cols.clone()))

@@ -8,7 +8,7 @@ use talpf_runtime::{Ix2, Matrix, Region, Scope};
 
 use crate::Error;
 use crate::heat::{Border, CheckedStep, collect_field, largest_change};
-use crate::jacobi::{Problem, STRIP_CELLS, kernel};
+use crate::jacobi::{Problem, STRIP_CELLS, WORK, kernel};
 use crate::partition::pieces;
 use crate::run::{Pace, RankContext, Step};
 
@@ -66,7 +66,8 @@ impl Band {
         for (strip, (rows, cols)) in self.strips().enumerate() {
             let around = (rows.start - 1..rows.end + 1, cols.start - 1..cols.end + 1);
             // The lookahead is the throttle.
-            let task = step.task("jacobi").unthrottled();
+            let cells = (rows.len() * cols.len()) as u64;
+            let task = step.task("jacobi").unthrottled().work(WORK, cells);
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let pace = pace.clone();
             let Some(checked) = checked else {
