@@ -26,6 +26,7 @@ chapters! {
     messages: "src/messages.md";
     processes: "src/processes.md";
     traces: "src/traces.md";
+    virtual_time: "src/virtual-time.md";
     from_ompss: "src/from-ompss.md";
     from_mpi_openmp: "src/from-mpi-openmp.md";
     from_lpf_gaspi: "src/from-lpf-gaspi.md";

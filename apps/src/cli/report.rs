@@ -114,7 +114,7 @@ impl Report {
             },
         ];
         lines.extend(self.connections.map(|between| ("transport", between.to_string())));
-        lines.extend([("replay", if self.replay { "yes" } else { "no" }.to_owned())]);
+        lines.push(("replay", if self.replay { "yes" } else { "no" }.to_owned()));
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));
         let simulated = if self.simulation.is_some() { " (simulated)" } else { "" };
