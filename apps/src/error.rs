@@ -337,7 +337,7 @@ pub enum Error {
     /// An application, or a variant of it, does not run in virtual time.
     #[error(
         "{what} does not run in virtual time: jacobi, gauss-seidel, nbody and matmul do, in their \
-         talpf-* variants"
+         lpf and talpf-* variants"
     )]
     NotSimulated {
         /// Name of the application or the variant.

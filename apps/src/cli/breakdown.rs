@@ -22,10 +22,10 @@ impl Breakdown {
 
     /// Returns the seconds in tasks, in the runtime, and waiting.
     fn seconds(&self) -> [f64; 3] {
-        let CoreTimes { tasks, overhead } = self.times;
-        let [tasks, overhead] = [tasks, overhead].map(|time| time.as_secs_f64());
-        let all = self.cores as f64 * self.elapsed.as_secs_f64();
-        [tasks, overhead, (all - tasks - overhead).max(0.0)]
+        let [tasks, overhead] = [self.times.tasks, self.times.overhead].map(|time| time.as_nanos());
+        let all = u128::from(self.cores) * self.elapsed.as_nanos();
+        let waiting = all.saturating_sub(tasks + overhead);
+        [tasks, overhead, waiting].map(|ns| ns as f64 / 1e9)
     }
 
     pub(super) fn json(&self) -> Value {
