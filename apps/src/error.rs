@@ -1,4 +1,4 @@
-//! Errors of applications.
+//! Errors of applications. over 400 lines: one list of all, each with its text.
 
 use std::io;
 use std::path::PathBuf;

@@ -4,11 +4,12 @@ use std::thread;
 use std::time::Duration;
 
 use ibverbs_sim::bootstrap::{BootstrapServer, Connected, Fabric, TcpBootstrap, connect};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// Membership of a process in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Membership {
     /// Number of the process, from 0.
     pub process: u32,

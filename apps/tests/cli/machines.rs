@@ -1,5 +1,5 @@
 //! Runs on several machines: network namespaces that a cable joins, where this user may make them.
-//! They share no network, so their processes cannot share memory.
+//! Namespaces have no network in common, so processes of several cannot share memory.
 
 use std::fs;
 use std::path::PathBuf;

@@ -8,6 +8,16 @@ use tempfile::tempdir;
 
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
+/// Variants of applications on a ring of ranks that run in virtual time.
+const ON_RING: [&str; 6] = [
+    "lpf",
+    "talpf-default",
+    "talpf-cached",
+    "talpf-cached-barrier",
+    "talpf-cached-ack",
+    "talpf-get",
+];
+
 /// Small runs whose sizes do not divide, with the variants that run in virtual time.
 const SMALL: [(&str, &[&str]); 4] = [
     (
@@ -27,28 +37,8 @@ const SMALL: [(&str, &[&str]); 4] = [
         "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
         &["lpf", "talpf-default", "talpf-lanes"],
     ),
-    (
-        "nbody --particles 101 --block 10 --steps 3",
-        &[
-            "lpf",
-            "talpf-default",
-            "talpf-cached",
-            "talpf-cached-barrier",
-            "talpf-cached-ack",
-            "talpf-get",
-        ],
-    ),
-    (
-        "matmul --size 61 --block 8 --iterations 3",
-        &[
-            "lpf",
-            "talpf-default",
-            "talpf-cached",
-            "talpf-cached-barrier",
-            "talpf-cached-ack",
-            "talpf-get",
-        ],
-    ),
+    ("nbody --particles 101 --block 10 --steps 3", &ON_RING),
+    ("matmul --size 61 --block 8 --iterations 3", &ON_RING),
 ];
 
 /// Runs `options` on a profile. Returns what is printed, the JSON and the trace.

@@ -11,7 +11,7 @@ use std::{
 /// the same user, under the same running kernel, in the same network namespace, by which abstract
 /// sockets are found. Host names play no part: containers may have any.
 ///
-/// Where the kernel does not say, the process shares memory with nobody.
+/// A process whose kernel has neither to read shares memory with nobody.
 pub(super) fn machine() -> u64 {
     let boot = fs::read("/proc/sys/kernel/random/boot_id");
     let network = fs::metadata("/proc/self/ns/net").map(|file| (file.dev(), file.ino()));

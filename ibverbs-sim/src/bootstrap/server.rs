@@ -1,6 +1,6 @@
 //! The server at which the processes of a run meet, over TCP.
 //!
-//! One thread serves all: it reads one connection after another, and waits for none alone, so that
+//! A single thread serves all: it reads one connection after another, and waits for none alone, so that
 //! strangers, and processes that are stopped, delay nobody. The first mistake of a process ends the
 //! start for all of them, with the same reason.
 

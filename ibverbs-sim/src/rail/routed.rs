@@ -21,6 +21,8 @@ pub struct RoutedRail {
     network: Arc<dyn Rail>,
     /// Numbers within the machine, by process; `None` for those on other machines.
     numbers: Box<[Option<u32>]>,
+    /// Limits that both rails keep.
+    limits: RailLimits,
 }
 
 impl RoutedRail {
@@ -38,7 +40,8 @@ impl RoutedRail {
         assert_eq!(machine.processes() as usize, members.len(), "each member has a number");
         let own = numbers[network.process() as usize];
         assert_eq!(own, Some(machine.process()), "this process is one of the members");
-        Self { machine, members: members.into(), network, numbers: numbers.into() }
+        let limits = limits_of_both(machine.limits(), network.limits());
+        Self { machine, members: members.into(), network, numbers: numbers.into(), limits }
     }
 
     /// Returns the rail to a process, and its number there.
@@ -79,6 +82,26 @@ impl RoutedRail {
     fn address(&self, to: u32, remote: &RailAddress) -> RailAddress {
         RailAddress { key: self.key(to, &remote.key), offset: remote.offset }
     }
+
+    /// Returns the rail of an access at once, and its process, address and permit there.
+    fn at_once(
+        &self,
+        to: u32,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> (&dyn Rail, u32, RailAddress, RailKey) {
+        let (rail, number) = self.route(to);
+        (rail, number, self.address(to, remote), self.key(to, permit))
+    }
+}
+
+fn limits_of_both(machine: RailLimits, network: RailLimits) -> RailLimits {
+    RailLimits {
+        eager_bytes: machine.eager_bytes.min(network.eager_bytes),
+        notice_bytes: machine.notice_bytes.min(network.notice_bytes),
+        needs_peer_processor: machine.needs_peer_processor || network.needs_peer_processor,
+        is_mapped: machine.is_mapped || network.is_mapped,
+    }
 }
 
 /// Makes a key of that of the machine and that of the network.
@@ -106,13 +129,7 @@ impl Rail for RoutedRail {
     }
 
     fn limits(&self) -> RailLimits {
-        let (machine, network) = (self.machine.limits(), self.network.limits());
-        RailLimits {
-            eager_bytes: machine.eager_bytes.min(network.eager_bytes),
-            notice_bytes: machine.notice_bytes.min(network.notice_bytes),
-            needs_peer_processor: machine.needs_peer_processor || network.needs_peer_processor,
-            is_mapped: machine.is_mapped || network.is_mapped,
-        }
+        self.limits
     }
 
     unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError> {
@@ -141,7 +158,7 @@ impl Rail for RoutedRail {
     }
 
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
-        let limit = self.limits().eager_bytes;
+        let limit = self.limits.eager_bytes;
         if bytes.len() > limit {
             return Err(RailError::TooLong { length: bytes.len(), limit });
         }
@@ -180,8 +197,7 @@ impl Rail for RoutedRail {
         remote: &RailAddress,
         permit: &RailKey,
     ) -> bool {
-        let (remote, permit, (rail, to)) =
-            (self.address(to, remote), self.key(to, permit), self.route(to));
+        let (rail, to, remote, permit) = self.at_once(to, remote, permit);
         // SAFETY: the contract of this function.
         unsafe { rail.write_at_once(to, local, &remote, &permit) }
     }
@@ -193,8 +209,7 @@ impl Rail for RoutedRail {
         remote: &RailAddress,
         permit: &RailKey,
     ) -> bool {
-        let (remote, permit, (rail, to)) =
-            (self.address(to, remote), self.key(to, permit), self.route(to));
+        let (rail, to, remote, permit) = self.at_once(to, remote, permit);
         // SAFETY: the contract of this function.
         unsafe { rail.read_at_once(to, local, &remote, &permit) }
     }

@@ -130,9 +130,10 @@ impl Totals {
                 TASK_TYPE => self.show(row, value, time_ns),
                 SYNC_ENDED => {
                     self.ranks[rank].rounds += 1;
-                    let own = rest.iter().take_while(|(kind, _)| *kind != SYNC_ENDED);
-                    let own: BTreeMap<u32, i64> = own.copied().collect();
-                    let of = |kind| own.get(&kind).copied().unwrap_or_default();
+                    let of = |wanted| {
+                        let mut own = rest.iter().take_while(|(kind, _)| *kind != SYNC_ENDED);
+                        own.find(|(kind, _)| *kind == wanted).map_or(0, |(_, value)| *value)
+                    };
                     self.syncs.entry(of(SYNC_MODE)).or_default().add(of(SYNC_COST).unsigned_abs());
                 }
                 MESSAGE_KIND => *self.kinds.entry(value).or_default() += 1,

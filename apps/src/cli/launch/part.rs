@@ -9,7 +9,6 @@ use std::io::{self, BufRead};
 use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talpf_apps::Error;
@@ -23,24 +22,19 @@ const LONGEST_LINE: u64 = 1 << 20;
 /// A process to run.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Part {
-    process: u32,
-    processes: u32,
-    server: String,
-    secret: String,
-    timeout_s: u64,
+    member: Membership,
     line: Vec<String>,
 }
 
 impl Part {
-    /// Makes a part of a membership and the arguments of the process. Returns `None` for arguments that are no text.
+    /// Makes a part of a membership and the arguments of the process; `None` if one of these is no
+    /// text.
     pub(super) fn new<'a>(
         member: &Membership,
         line: impl Iterator<Item = &'a OsStr>,
     ) -> Option<Self> {
-        let Membership { process, processes, server, secret, timeout } = member.clone();
         let line = line.map(|argument| argument.to_str().map(str::to_owned));
-        let (timeout_s, line) = (timeout.as_secs(), line.collect::<Option<_>>()?);
-        Some(Self { process, processes, server, secret, timeout_s, line })
+        Some(Self { member: member.clone(), line: line.collect::<Option<_>>()? })
     }
 
     /// Returns the part as a line of text.
@@ -65,9 +59,8 @@ impl Part {
 /// **Errors**: [`Error::NoPart`], and those of [`launch`](super::run).
 pub(super) fn run() -> Result<Option<u8>, Error> {
     let part = Part::read(io::stdin().lock()).ok_or(Error::NoPart)?;
-    let Part { process, processes, server, secret, timeout_s, line } = part;
-    let timeout = Duration::from_secs(timeout_s);
-    let member = Membership { process, processes, server, secret, timeout };
+    let Part { member, line } = part;
+    let (process, processes) = (member.process, member.processes);
     let (sender, events) = channel();
     let forwarder = Forwarder::start(&sender)?;
     let mut children = Children::new(processes);
