@@ -78,7 +78,8 @@ enum Bench {
     },
     /// Cost per unit of everything a program can have many of, at growing numbers.
     ///
-    /// Fails if the cost per unit at the largest size is more than twice that at a hundred.
+    /// Fails if the cost per unit at the largest size is more than twice that at a hundred, or in as
+    /// many groups of a hundred as need the same memory.
     Growth {
         /// Measure only rows whose names begin with ONLY.
         #[arg(default_value = "", hide_default_value = true)]

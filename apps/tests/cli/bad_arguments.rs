@@ -90,7 +90,7 @@ fn matrix_larger_than_memory() {
 
 #[test]
 fn ranks_count_in_what_is_larger_than_memory() {
-    for (variant, mib) in [("talpf-cached", 92), ("tampi", 512)] {
+    for (variant, mib) in [("talpf-cached", 148), ("tampi", 512)] {
         let run = format!("jacobi --size 16777216 --ranks 512 --variant {variant}");
         let error = error_of(&talpf(&run));
         let ranks = format!(" MiB ({mib} MiB to connect 512 ranks, see --ranks), but ");

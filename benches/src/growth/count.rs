@@ -44,7 +44,7 @@ pub(super) fn count(only: &str) -> Result<Vec<(&'static Row, [f64; 2])>, Error> 
 pub fn measure(only: &str) -> Result<(), Error> {
     for row in counted_rows(only) {
         for size in sizes(row) {
-            for units in (row.sample)(Plan::Counts, size)? {
+            for units in row.measure(Plan::Counts, size)? {
                 print_line(format_args!("{} {units}", row.name));
             }
         }

@@ -2,8 +2,10 @@
 //!
 //! A row measures one such number at sizes a factor of ten apart. The cost per unit should be the
 //! same at all sizes: a row fails if it is more than twice as high at the largest size as at a
-//! hundred. The quick mode counts instructions in place of time, since no other program disturbs
-//! these.
+//! hundred. A hundred units are in a fast cache and the largest number is not; where units can be
+//! divided, the row compares as many units in groups of a hundred, which need the same memory, and
+//! what these cost above a single hundred is the part of the caches. The quick mode counts
+//! instructions in place of time, since no other program and no cache disturbs these.
 
 mod count;
 mod fit;
@@ -17,6 +19,7 @@ mod plan;
 mod puts;
 mod ranks;
 mod row;
+mod shape;
 mod slots;
 mod tiles;
 mod windows;
@@ -27,6 +30,7 @@ pub use self::count::measure as measure_counted;
 use self::fit::exponent;
 use self::plan::{Plan, WORKERS};
 use self::row::{MOST_GROWTH, Row};
+use self::shape::Shape;
 use crate::conditions;
 use crate::core_to_core;
 use crate::error::Error;
@@ -89,14 +93,21 @@ fn time(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
         let mut costs = Vec::new();
         for &size in row.sizes {
             let name = figure(row, size);
-            report.add(&name, row.unit, (row.sample)(Plan::Times, size)?);
+            report.add(&name, row.unit, row.measure(Plan::Times, size)?);
             costs.push((size, report.metrics()[&name].median));
         }
         report.add(&format!("growth.{}.exponent", row.name), "", vec![exponent(&costs)]);
         let cost_at = |size: usize| costs.iter().find(|cost| cost.0 == size).map(|cost| cost.1);
-        let [base, largest] =
-            [row.base(), row.largest()].map(|size| cost_at(size).unwrap_or(f64::NAN));
-        grown.extend(judge(row, [row.base(), row.largest()], [base, largest], row.target));
+        let mut compared = [row.base(), row.largest()]
+            .map(|size| (size.to_string(), cost_at(size).unwrap_or(f64::NAN)));
+        if let Some(shape) = row.groups() {
+            let name = format!("{}_groups", figure(row, shape.size));
+            report.add(&name, row.unit, row.measure_groups()?);
+            let in_groups = report.metrics()[&name].median;
+            print_caches(row, shape, in_groups / compared[0].1);
+            compared[0] = (format!("{} x {}", shape.groups, shape.size), in_groups);
+        }
+        grown.extend(judge(row, &compared, row.target));
     }
     Ok(grown)
 }
@@ -110,7 +121,8 @@ fn count(only: &str, report: &mut Report) -> Result<Vec<String>, Error> {
         for (size, cost) in sizes.into_iter().zip(costs) {
             report.add(&format!("{}.instructions", figure(row, size)), "", vec![cost]);
         }
-        grown.extend(judge(row, sizes, costs, None));
+        let compared = [0, 1].map(|at| (sizes[at].to_string(), costs[at]));
+        grown.extend(judge(row, &compared, None));
     }
     Ok(grown)
 }
@@ -119,17 +131,27 @@ fn figure(row: &Row, size: usize) -> String {
     format!("growth.{}.{size}", row.name)
 }
 
-/// Prints the growth of a row between two sizes. Returns the name of the row if it grows too much.
-fn judge(row: &Row, sizes: [usize; 2], costs: [f64; 2], target: Option<f64>) -> Option<String> {
-    let ratio = costs[1] / costs[0];
+/// Prints the part of the growth that is one of the caches: the cost in groups as a multiple of the
+/// cost of a single one.
+fn print_caches(row: &Row, shape: Shape, ratio: f64) {
+    let (name, Shape { groups, size }) = (row.name, shape);
+    print_line(format_args!(
+        "# {name}: in {groups} groups of {size} {ratio:.2} times that of one group, by the caches"
+    ));
+}
+
+/// Prints the growth of a row between two sizes or shapes, given with their costs. Returns the name
+/// of the row if it grows too much.
+fn judge(row: &Row, compared: &[(String, f64); 2], target: Option<f64>) -> Option<String> {
+    let [(base, base_cost), (largest, cost)] = compared;
+    let ratio = cost / base_cost;
     let is_too_much = ratio.is_nan() || ratio > MOST_GROWTH;
     let verdict = if is_too_much { "TOO MUCH" } else { "ok" };
     let target = target.map(|target| {
-        let is_met = if costs[1] <= target { "met" } else { "not met" };
+        let is_met = if *cost <= target { "met" } else { "not met" };
         format!("; target {target:.2} {}: {is_met}", row.unit)
     });
-    let (name, [base, largest]) = (row.name, sizes);
-    let target = target.unwrap_or_default();
+    let (name, target) = (row.name, target.unwrap_or_default());
     print_line(format_args!(
         "# {name}: at {largest} {ratio:.2} times that at {base}, {verdict}{target}"
     ));
@@ -145,7 +167,10 @@ mod tests {
 
     #[test]
     fn a_row_fails_beyond_twice_the_cost_whatever_is_asked() {
-        let grown = |costs| judge(&ROW, [100, 1_000], costs, ROW.target);
+        let sizes = ["100", "1000"].map(str::to_owned);
+        let grown = |costs: [f64; 2]| {
+            judge(&ROW, &[0, 1].map(|at| (sizes[at].clone(), costs[at])), ROW.target)
+        };
         assert_eq!(grown([1.0, 2.0]), None);
         assert_eq!(grown([1.0, 2.01]).as_deref(), Some("row"));
         assert_eq!(grown([10.0, 10.0]), None);
@@ -153,7 +178,8 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_no_number_fails() {
-        assert!(judge(&ROW, [100, 1_000], [f64::NAN, 1.0], None).is_some());
+        let compared = [("100", f64::NAN), ("1000", 1.0)].map(|(of, cost)| (of.to_owned(), cost));
+        assert!(judge(&ROW, &compared, None).is_some());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use talpf_runtime::{Group, IdlePolicy, Runtime};
 use tampi_shim::Communicator;
 
 use super::meter::Meter;
+use super::shape::Amount;
 use crate::conditions;
 use crate::error::Error;
 
@@ -69,10 +70,10 @@ impl Plan {
     /// Runs a program of tasks without throttle.
     ///
     /// **Errors**: those of the program.
-    pub(super) fn in_group<F>(
+    pub(super) fn in_group<A: Amount, F>(
         self,
-        size: usize,
-        program: impl FnOnce(Group, Meter, usize) -> F,
+        size: A,
+        program: impl FnOnce(Group, Meter, A) -> F,
     ) -> Samples
     where
         F: Future<Output = Samples> + Send + 'static,
@@ -84,10 +85,10 @@ impl Plan {
     /// Runs a program of tasks like [`Plan::in_group`], with the throttle of the environment.
     ///
     /// **Errors**: those of the program.
-    pub(super) fn in_throttled_group<F>(
+    pub(super) fn in_throttled_group<A: Amount, F>(
         self,
-        size: usize,
-        program: impl FnOnce(Group, Meter, usize) -> F,
+        size: A,
+        program: impl FnOnce(Group, Meter, A) -> F,
     ) -> Samples
     where
         F: Future<Output = Samples> + Send + 'static,
@@ -95,17 +96,17 @@ impl Plan {
         self.run(self.runtime()?, size, program)
     }
 
-    fn run<F>(
+    fn run<A: Amount, F>(
         self,
         config: talpf_runtime::Config,
-        size: usize,
-        program: impl FnOnce(Group, Meter, usize) -> F,
+        size: A,
+        program: impl FnOnce(Group, Meter, A) -> F,
     ) -> Samples
     where
         F: Future<Output = Samples> + Send + 'static,
     {
         let runtime = Runtime::new(config)?;
-        let program = program((*runtime).clone(), self.meter(size), size);
+        let program = program((*runtime).clone(), self.meter(size.count()), size);
         let samples = runtime.block_on(runtime.spawn_main("creator", program)?)??;
         runtime.shut_down()?;
         samples
@@ -114,18 +115,18 @@ impl Plan {
     /// Runs a program on ranks with puts; the first rank measures.
     ///
     /// **Errors**: those of the program.
-    pub(super) fn on_ranks<F>(
+    pub(super) fn on_ranks<A: Amount, F>(
         self,
         ranks: u32,
-        size: usize,
-        program: impl Fn(Context, Meter, usize) -> F,
+        size: A,
+        program: impl Fn(Context, Meter, A) -> F,
     ) -> Samples
     where
         F: Future<Output = Samples> + Send + 'static,
     {
         let program = &program;
         let main = move |ctx: Context| {
-            let meter = self.meter(size);
+            let meter = self.meter(size.count());
             let meter = if ctx.rank().0 == 0 { meter } else { meter.silent() };
             program(ctx, meter, size)
         };
@@ -135,18 +136,18 @@ impl Plan {
     /// Runs a program on ranks with messages; the first rank measures.
     ///
     /// **Errors**: those of the program.
-    pub(super) fn on_members<F>(
+    pub(super) fn on_members<A: Amount, F>(
         self,
         ranks: u32,
-        size: usize,
-        program: impl Fn(Communicator, Meter, usize) -> F,
+        size: A,
+        program: impl Fn(Communicator, Meter, A) -> F,
     ) -> Samples
     where
         F: Future<Output = Samples> + Send + 'static,
     {
         let program = &program;
         let main = move |world: Communicator| {
-            let meter = self.meter(size);
+            let meter = self.meter(size.count());
             let meter = if world.rank().0 == 0 { meter } else { meter.silent() };
             program(world, meter, size)
         };

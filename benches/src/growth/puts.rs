@@ -6,31 +6,40 @@ use talpf_runtime::{Array, Matrix, Tiling};
 use super::meter::Meter;
 use super::plan::Samples;
 use super::row::Row;
+use super::shape::Shape;
 
 const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
+/// Number of rounds of 100 operations into as much memory as one round of the largest size.
+const ROUNDS: usize = 1_000;
+
 pub(super) const ROWS: [Row; 6] = [
-    Row::new("puts", "puts of one round; one", SIZES, |plan, size| plan.on_ranks(2, size, puts))
-        .target(60.0),
-    Row::new(
+    Row::in_groups("puts", "puts of one round; one", SIZES, ROUNDS, |plan, shape| {
+        plan.on_ranks(2, shape, puts)
+    })
+    .target(60.0),
+    Row::in_groups(
         "put_tasks",
         "puts of one round spawned from parts of a tile into parts; one",
         SIZES,
-        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, PUTS)),
+        ROUNDS,
+        |plan, shape| plan.on_ranks(2, shape, |ctx, meter, shape| tasks(ctx, meter, shape, PUTS)),
     )
     .target(300.0),
-    Row::new(
+    Row::in_groups(
         "get_tasks",
         "gets of one round spawned from parts of a tile into parts; one",
         SIZES,
-        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, GETS)),
+        ROUNDS,
+        |plan, shape| plan.on_ranks(2, shape, |ctx, meter, shape| tasks(ctx, meter, shape, GETS)),
     )
     .target(300.0),
-    Row::new(
+    Row::in_groups(
         "atomic_tasks",
         "atomics of one round spawned on parts of a tile; one",
         SIZES,
-        |plan, size| plan.on_ranks(2, size, |ctx, meter, size| tasks(ctx, meter, size, ADDS)),
+        ROUNDS,
+        |plan, shape| plan.on_ranks(2, shape, |ctx, meter, shape| tasks(ctx, meter, shape, ADDS)),
     )
     .target(300.0),
     Row::new(
@@ -50,23 +59,25 @@ pub(super) const ROWS: [Row; 6] = [
 ];
 
 /// Measures puts of 8 bytes from rank 0 to every element of a window of rank 1.
-async fn puts(ctx: Context, mut meter: Meter, size: usize) -> Samples {
-    let inbox = Array::new(ctx.group(), vec![0u64; size], size)?;
+async fn puts(ctx: Context, mut meter: Meter, shape: Shape) -> Samples {
+    let inbox = Array::new(ctx.group(), vec![0u64; shape.units()], shape.size)?;
     let slot = ctx.register_global(&inbox).await?;
     let mode = SyncMode::CACHED.with_barrier();
     while meter.again() {
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         meter.start();
-        let round = ctx.round();
-        let sync = ctx.sync(mode).window(&inbox.all()).spawn()?;
-        if ctx.rank().0 == 0 {
-            for index in 0..size {
-                round.put_copy(&[7], slot.at(Rank(1), index)).await?;
+        for part in shape.each() {
+            let round = ctx.round();
+            let sync = ctx.sync(mode).window(&inbox.region(part.clone())).spawn()?;
+            if ctx.rank().0 == 0 {
+                for index in part {
+                    round.put_copy(&[7], slot.at(Rank(1), index)).await?;
+                }
             }
+            drop(round);
+            sync.await?;
         }
-        drop(round);
-        sync.await?;
-        meter.stop(size);
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }
@@ -138,23 +149,25 @@ fn add(ctx: &Context, mine: &Array<u64>, to: &MemorySlot<u64>, at: usize) -> Res
 
 /// Measures operations that rank 0 spawns on all elements of an array of rank 1, which opens a
 /// window on it or exposes it.
-async fn tasks(ctx: Context, mut meter: Meter, size: usize, operations: Operations) -> Samples {
-    let mine = Array::new(ctx.group(), vec![1u64; size], size)?;
-    let theirs = Array::new(ctx.group(), vec![0u64; size], size)?;
+async fn tasks(ctx: Context, mut meter: Meter, shape: Shape, operations: Operations) -> Samples {
+    let mine = Array::new(ctx.group(), vec![1u64; shape.units()], shape.size)?;
+    let theirs = Array::new(ctx.group(), vec![0u64; shape.units()], shape.size)?;
     let slot = ctx.register_global(&theirs).await?;
     ctx.register_local(&mine)?;
     let mode = SyncMode::CACHED.with_barrier();
     while meter.again() {
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         meter.start();
-        if ctx.rank().0 == 0 {
-            (0..size).try_for_each(|at| (operations.spawn)(&ctx, &mine, &slot, at))?;
+        for mut part in shape.each() {
+            let all = theirs.region(part.clone());
+            if ctx.rank().0 == 0 {
+                part.try_for_each(|at| (operations.spawn)(&ctx, &mine, &slot, at))?;
+            }
+            let sync = ctx.sync(mode);
+            let sync = if operations.are_gets { sync.expose(&all) } else { sync.window(&all) };
+            sync.await?;
         }
-        let sync = ctx.sync(mode);
-        let all = theirs.all();
-        let sync = if operations.are_gets { sync.expose(&all) } else { sync.window(&all) };
-        sync.await?;
-        meter.stop(size);
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }

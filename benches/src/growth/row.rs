@@ -1,6 +1,7 @@
 //! Row of the table: a number that grows, and the measurement of one unit.
 
 use super::plan::{Plan, Samples};
+use super::shape::Shape;
 
 /// Row of the table.
 #[derive(Clone, Copy)]
@@ -18,8 +19,22 @@ pub(super) struct Row {
     pub(super) target: Option<f64>,
     /// Unit of the cost.
     pub(super) unit: &'static str,
-    /// Function that measures one size: the cost per unit, one for each repetition.
-    pub(super) sample: fn(Plan, usize) -> Samples,
+    /// Function that measures.
+    pub(super) sample: Sample,
+}
+
+/// Function that measures the cost per unit, one for each repetition.
+#[derive(Clone, Copy)]
+pub(super) enum Sample {
+    /// Measures one size of what has no groups.
+    OfSize(fn(Plan, usize) -> Samples),
+    /// Measures one shape.
+    OfShape {
+        /// Number of groups of the base size that need as much memory as one of the largest size.
+        groups: usize,
+        /// Function that measures.
+        sample: fn(Plan, Shape) -> Samples,
+    },
 }
 
 /// Size that the largest is compared with.
@@ -36,7 +51,56 @@ impl Row {
         sizes: &'static [usize],
         sample: fn(Plan, usize) -> Samples,
     ) -> Self {
+        Row::of(name, what, sizes, Sample::OfSize(sample))
+    }
+
+    /// Creates a row like [`Row::new`], whose largest size is compared with this many groups of the
+    /// base size.
+    pub(super) const fn in_groups(
+        name: &'static str,
+        what: &'static str,
+        sizes: &'static [usize],
+        groups: usize,
+        sample: fn(Plan, Shape) -> Samples,
+    ) -> Self {
+        Row::of(name, what, sizes, Sample::OfShape { groups, sample })
+    }
+
+    const fn of(
+        name: &'static str,
+        what: &'static str,
+        sizes: &'static [usize],
+        sample: Sample,
+    ) -> Self {
         Row { name, what, sizes, counted: Some(3_000), target: None, unit: "ns", sample }
+    }
+
+    /// Measures one group of a size.
+    ///
+    /// **Errors**: those of the measured crates.
+    pub(super) fn measure(&self, plan: Plan, size: usize) -> Samples {
+        match self.sample {
+            Sample::OfSize(sample) => sample(plan, size),
+            Sample::OfShape { sample, .. } => sample(plan, Shape::one(size)),
+        }
+    }
+
+    /// Returns the groups that the largest size is compared with, if the row has any.
+    pub(super) fn groups(&self) -> Option<Shape> {
+        match self.sample {
+            Sample::OfSize(_) => None,
+            Sample::OfShape { groups, .. } => Some(Shape { groups, size: self.base() }),
+        }
+    }
+
+    /// Measures those groups.
+    ///
+    /// **Errors**: those of the measured crates.
+    pub(super) fn measure_groups(&self) -> Samples {
+        match (self.sample, self.groups()) {
+            (Sample::OfShape { sample, .. }, Some(shape)) => sample(Plan::Times, shape),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Sets the wanted cost per unit at the largest size.

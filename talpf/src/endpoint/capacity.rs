@@ -1,12 +1,14 @@
 //! Capacities of the queues of a rank, and the memory that they need.
 
+use super::send_completions::room_for;
+
 /// Receives kept posted by all ranks of a process together, as far as the bounds of each allow: each
 /// arrival takes the next one, so all of them pass through the caches.
-const RECEIVES: u32 = 16 * 1024;
+const RECEIVES: u32 = 32 * 1024;
 /// Largest number of receives that a rank keeps posted, for all peers together.
 const MOST_RECEIVES: u32 = 1024;
 /// Smallest number of them. A request that finds none waits at its poster until one is posted again.
-const FEWEST_RECEIVES: u32 = 128;
+const FEWEST_RECEIVES: u32 = 256;
 /// Number of receives posted at once.
 pub(crate) const POST_BATCH: usize = 8;
 /// Capacity of the send queues of a rank together, as far as the bounds of each allow.
@@ -50,7 +52,7 @@ pub(crate) fn bytes(ranks: u32, peers: u32) -> u64 {
     const PEER: u64 = 2048;
     /// Bytes for each rank that could be a peer.
     const CELL: u64 = 16;
-    let sent = u64::from(sends(ranks)) * u64::from(peers).next_power_of_two();
+    let sent = u64::from(sends(ranks)) * u64::from(room_for(peers).min(ranks));
     let arrived = u64::from(4 * receives(ranks));
     let connected = u64::from(peers) * PEER + u64::from(ranks) * CELL;
     u64::from(ranks) * ((sent + arrived) * SLOT + connected)

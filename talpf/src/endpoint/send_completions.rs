@@ -91,6 +91,12 @@ impl SendCompletions {
     }
 }
 
+/// Returns the number of queue pairs that the completion queues of `queue_pairs` have room for.
+pub(super) fn room_for(queue_pairs: u32) -> u32 {
+    let (_, first, count) = place(queue_pairs.saturating_sub(1));
+    first + count
+}
+
 /// Returns the number of the completion queue of the `nth` queue pair, the first queue pair that it
 /// serves, and their number.
 fn place(nth: u32) -> (usize, u32, u32) {
@@ -112,6 +118,7 @@ mod tests {
         assert_eq!(places[4..6], [(2, 12, 16); 2]);
         assert_eq!(places[6], (3, 28, 32));
         assert!(place(1 << 15).0 < QUEUES);
+        assert_eq!([0, 1, 4, 5, 16].map(room_for), [4, 4, 4, 12, 28]);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //!
 //! Groups of one rank take the fewest steps, which counts where each rank has a core or a process
 //! of its own. Where many ranks share few cores the number of messages counts: `n` ranks send about
-//! `n log n` of them in groups of one, and little more than `2 n` in larger ones.
+//! `n log n` of them in groups of one, and little more than `2 n` in larger ones. A group has as many
+//! ranks as a worker then, within bounds.
 //!
 //! A rank sends at most one message to another, so that the step of a message follows from the
 //! ranks.
@@ -21,8 +22,10 @@ use std::ops::Range;
 
 use crate::numbers::Rank;
 
-/// Ranks of a group, as a power of two, where ranks share cores.
-const GROUP_BITS: u32 = 3;
+/// Fewest ranks of a group, as a power of two, where ranks share cores.
+const FEWEST_BITS: u32 = 3;
+/// Most ranks of a group, as a power of two: the steps of a leader are bits of a word.
+const MOST_BITS: u32 = 5;
 
 /// The messages of a rank by steps: a step waits for one message and then sends some.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +44,12 @@ pub(crate) struct Plan {
 impl Plan {
     /// Makes the plan of `rank`, one of `ranks`, which share `workers` if they are in one process.
     pub(crate) fn new(rank: Rank, ranks: u32, workers: Option<usize>) -> Self {
-        let shares_cores = workers.is_some_and(|workers| ranks as usize > workers);
-        let group_bits = if shares_cores && ranks > 1 << GROUP_BITS { GROUP_BITS } else { 0 };
+        let group_bits = match workers {
+            Some(workers) if ranks as usize > workers && ranks > 1 << FEWEST_BITS => {
+                (ranks as usize / workers).ilog2().clamp(FEWEST_BITS, MOST_BITS)
+            }
+            _ => 0,
+        };
         Plan::in_groups(rank, ranks, group_bits)
     }
 

@@ -62,6 +62,9 @@ pub(super) struct RankState {
     pub(super) inbox: Mutex<Inbox>,
     /// Links by peer. Most pairs of ranks have none.
     links: Box<[OnceLock<Box<Link>>]>,
+    /// Peers with a link, in the order in which the links were created: a walk over all links does
+    /// not depend on the number of ranks.
+    linked: Box<[OnceLock<WorldRank>]>,
     pub(super) protocols: Protocols,
     pub(super) max_transfer: u64,
     /// Limit of the unmatched eager messages of each peer, counted in cells.
@@ -122,6 +125,7 @@ impl World {
                 doorbells,
                 inbox: Mutex::default(),
                 links: (0..count).map(|_| OnceLock::new()).collect(),
+                linked: (0..count).map(|_| OnceLock::new()).collect(),
                 protocols: protocols.clamped(),
                 max_transfer: u64::from(attributes.max_message_size).min(1 << 30),
                 quota,
@@ -239,7 +243,8 @@ impl RankState {
     }
 
     pub(super) fn links(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter().filter_map(OnceLock::get).map(|link| &**link)
+        let linked = self.linked.iter().map_while(OnceLock::get);
+        linked.filter_map(|peer| self.link(*peer))
     }
 
     /// Creates the queue pairs and the ring for one more peer.
@@ -275,6 +280,7 @@ impl RankState {
         let incoming = (peer, inbox.rings.len(), ring.share_buffer());
         let link = Link::new(incoming, &self.batching, end, far_ring, far_status);
         if self.links[peer.index()].set(Box::new(link)).is_ok() {
+            let _ = self.linked[inbox.rings.len()].set(peer);
             inbox.rings.push(Incoming { peer, ring });
         }
     }
