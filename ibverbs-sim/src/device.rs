@@ -10,8 +10,8 @@ use std::{
 use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use crate::{
-    Context, DeviceAttributes, Error, FaultPlan, LinkModel, MAX_PACKET, QueuePairNumber, Rail,
-    Result,
+    Armed, Context, DeviceAttributes, Error, FaultPlan, LinkModel, MAX_PACKET, QueuePairNumber,
+    Rail, Result,
     attributes::within,
     deferred::Deferred,
     key_table::KeyTable,
@@ -172,6 +172,29 @@ impl Device {
     /// [`RetryExceeded`](crate::CompletionStatus::RetryExceeded).
     pub fn is_lost(&self, process: u32) -> bool {
         self.core.port.as_ref().is_some_and(|port| port.is_lost(process))
+    }
+
+    /// Returns `true` if [`arm`](Self::arm) returns an object to sleep on, unless something waits for
+    /// room.
+    pub fn has_event(&self) -> bool {
+        self.core.port.as_ref().is_some_and(Port::has_event)
+    }
+
+    /// Announces that the caller is about to sleep until something arrives from another process or
+    /// can be sent, and says what it may sleep on. The next [`progress`](Self::progress), of any
+    /// thread, takes the announcement back. A thread that calls [`call_if_unsent`](Self::call_if_unsent)
+    /// ends the sleep otherwise.
+    pub fn arm(&self) -> Armed<'_> {
+        self.core.port.as_ref().map_or(Armed::Nothing, Port::arm)
+    }
+
+    /// Has `call` called, by the thread that sends, whenever something could not be sent as its
+    /// receiver had no room: nothing that [`arm`](Self::arm) returns announces that there is some
+    /// again. Only the first `call` stays.
+    pub fn call_if_unsent(&self, call: impl Fn() + Send + Sync + 'static) {
+        if let Some(port) = &self.core.port {
+            port.call_if_unsent(Box::new(call));
+        }
     }
 
     /// Returns the number of packets ever sent to another process, and received from it: requests,

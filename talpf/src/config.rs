@@ -9,9 +9,9 @@ use crate::error::Error;
 /// The frequency with which the polling task polls the completion queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PollingFrequency {
-    /// Continuous while a worker has nothing else to do. After 0.1 ms without success the task
-    /// sleeps until a completion arrives, or, with ranks in other processes, after 1 ms, polls five
-    /// thousand times a second.
+    /// Continuous while a worker has nothing else to do. After 0.1 ms without success, or 1 ms with
+    /// ranks in other processes, the task sleeps until something arrives. Over MPI, and wires without a
+    /// descriptor, it polls five thousand times a second then.
     #[default]
     Adaptive,
     /// Pauses of this length between polls.

@@ -2,9 +2,9 @@
 //!
 //! While a task of the rank is suspended until a sync ends, which its peers advance
 //! (`peer/notify.rs`), it polls seldom: every poll takes cache lines away from them. It sleeps on the
-//! completion channel: a completion, a new sync or a failure wakes it. No completion announces
-//! packets of other processes, the timers of a link with faults, and changes such as new room in a
-//! send queue: it naps then instead.
+//! completion channel: a completion, a new sync or a failure wakes it, and so does the event of a rail
+//! to other processes. Nothing announces the packets of a rail without an event, the timers of a link
+//! with faults, and changes such as new room in a send queue: it naps then instead.
 //!
 //! **Source**: thesis, chapter 6.3.
 
@@ -16,18 +16,25 @@ use talpf_runtime::service::{Demand, Pace, Polled, Service, Sleeper, serve};
 
 use crate::config::{Config, PollingFrequency};
 use crate::error::Error;
-use crate::processes::Processes;
+use crate::processes::{Processes, Sleep};
 use crate::sync::Receiver;
 
 /// Number of passes between polls of batches: every poll takes their cache line away.
 const PASSES: u32 = 32;
+/// Number of empty polls, most of them after naps of 200 us, after which a task that something keeps
+/// from sleeping tries again.
+const POLLS_UNANNOUNCED: u32 = 1000;
 
 /// The poller of a rank, run by the polling task and by idle workers in its place.
 struct Poller {
     receiver: Arc<Receiver>,
     /// `true` if the link has timers, for lost packets.
     has_timers: bool,
+    /// `true` if the program asks for a pace.
+    is_paced: bool,
     passes: AtomicU32,
+    /// Number of polls for which no event announces what other processes do, though the rail has one.
+    unannounced: AtomicU32,
 }
 
 /// Runs the polling task of a rank, which ends when the program and all its operations have ended.
@@ -43,7 +50,9 @@ pub(crate) fn poll(
         receiver: Arc::clone(receiver),
         // Only a link with faults has timers.
         has_timers: config.device.fault.is_some(),
+        is_paced: config.polling != PollingFrequency::Adaptive,
         passes: AtomicU32::new(0),
+        unannounced: AtomicU32::new(0),
     };
     serve(receiver.sender.group.clone(), poller, pace)
 }
@@ -65,9 +74,12 @@ impl Service for Poller {
         if passes.is_multiple_of(PASSES) {
             sender.batches.post_unchanged();
         }
-        let has_wire = receiver.processes().is_some();
-        let announced = !has_wire && !self.has_timers && !receiver.has_unannounced();
+        let processes = receiver.processes();
+        let announced = processes.is_none_or(|others| self.are_announced(others, found))
+            && !self.has_timers
+            && !receiver.has_unannounced();
         let demand = match () {
+            () if processes.is_some() && !self.is_paced => Demand::Processes,
             () if announced && own.wait_flag.is_set() => Demand::Others,
             () if receiver.syncs() > 0 || sender.outstanding() > 0 => Demand::Polls,
             () => Demand::Nothing,
@@ -94,11 +106,13 @@ impl Service for Poller {
             sender.fail(&error);
             return false;
         }
-        let found = receiver.progress().unwrap_or(1) > 0;
+        let has_come = receiver.processes().is_some_and(Processes::progress);
+        let found = receiver.progress().unwrap_or(1) > 0 || has_come;
         !found
             && !self.is_over()
             && !receiver.has_unannounced()
             && !sender.batches.is_filled_at_last()
+            && receiver.processes().is_none_or(|others| self.may_sleep(others))
     }
 
     fn event(&self) -> impl Future<Output = ()> + Send {
@@ -110,6 +124,24 @@ impl Poller {
     /// Returns `true` if the program and all its operations have ended.
     fn is_over(&self) -> bool {
         self.receiver.is_stopped() && self.receiver.is_quiet(self.has_timers)
+    }
+
+    /// Returns `true` if an event announces what other processes do.
+    fn are_announced(&self, others: &Processes, found: bool) -> bool {
+        let left = self.unannounced.load(Ordering::Relaxed);
+        if left > 0 {
+            self.unannounced.store(if found { 0 } else { left - 1 }, Ordering::Relaxed);
+        }
+        left == 0 && others.has_event()
+    }
+
+    /// Arms the event of other processes. Returns `true` if the task may sleep.
+    fn may_sleep(&self, others: &Processes) -> bool {
+        let sleep = others.prepare_sleep();
+        if sleep == Sleep::Naps {
+            self.unannounced.store(POLLS_UNANNOUNCED, Ordering::Relaxed);
+        }
+        sleep == Sleep::UntilEvent
     }
 
     /// Arms the completion channel.

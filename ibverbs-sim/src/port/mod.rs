@@ -42,7 +42,11 @@ mod mapped;
 mod outgoing;
 mod packet;
 
-use std::{cell::RefCell, collections::VecDeque, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
 
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, TryLock};
 
@@ -52,7 +56,7 @@ pub(crate) use self::packet::{
 };
 use self::{incoming::Incoming, outgoing::Outgoing, packet::Malformed};
 use crate::{
-    Error, LossReason, QueuePairNumber, Rail, RailEvent, Result,
+    Armed, Error, LossReason, QueuePairNumber, Rail, RailEvent, Result,
     attributes::within,
     callback,
     deferred::Deferred,
@@ -87,6 +91,8 @@ pub(crate) struct Port {
     regions: Box<[MappedRegions]>,
     /// The first error of a packet that was not sent, for the next thread that makes progress.
     refused: Mutex<Option<Error>>,
+    /// Called by a thread whose packets the rail has no room for.
+    if_unsent: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -138,6 +144,7 @@ impl Port {
             datagrams: Mutex::default(),
             regions: (0..processes).map(|_| MappedRegions::default()).collect(),
             refused: Mutex::default(),
+            if_unsent: OnceLock::new(),
             rail,
         }
     }
@@ -175,7 +182,26 @@ impl Port {
 
     /// Sends queued packets. The caller holds no gate and no lock.
     pub(crate) fn flush(&self) {
-        self.outgoing.flush(&*self.rail);
+        if !self.outgoing.flush(&*self.rail)
+            && let Some(call) = self.if_unsent.get()
+        {
+            callback::call("a call about what is not sent", call);
+        }
+    }
+
+    pub(crate) fn call_if_unsent(&self, call: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.if_unsent.set(call);
+    }
+
+    pub(crate) fn has_event(&self) -> bool {
+        self.rail.limits().has_event
+    }
+
+    /// Announces the sleep of the caller.
+    pub(crate) fn arm(&self) -> Armed<'_> {
+        let armed = self.rail.arm();
+        // Afterwards: whoever queues a packet from now on that the rail does not take calls.
+        if self.outgoing.is_empty() { armed } else { Armed::Nothing }
     }
 
     /// Sends a datagram, unless too many bytes are queued for the process. The caller holds no gate

@@ -107,13 +107,16 @@ impl Outgoing {
         drop(dropped);
     }
 
-    /// Gives queued packets to the rail. The caller holds no gate and no lock.
-    pub(super) fn flush(&self, rail: &dyn Rail) {
+    /// Gives queued packets to the rail. Returns `false` if that has not taken some. The caller holds
+    /// no gate and no lock.
+    pub(super) fn flush(&self, rail: &dyn Rail) -> bool {
+        let mut is_taken = true;
         for (to, stream) in self.streams.iter().enumerate() {
             if stream.has_queued.load(Ordering::SeqCst) {
-                stream.flush(to as u32, rail);
+                is_taken &= stream.flush(to as u32, rail);
             }
         }
+        is_taken
     }
 
     /// Returns `true` if the rail has panicked with a message for a process, once.
@@ -125,19 +128,21 @@ impl Outgoing {
 
 impl Stream {
     /// Gives queued messages to the rail until it has no room, unless another thread does so.
-    fn flush(&self, to: u32, rail: &dyn Rail) {
+    /// Returns `false` if the rail has not taken some.
+    fn flush(&self, to: u32, rail: &dyn Rail) -> bool {
         let mut sent: Option<Vec<u8>> = None;
+        let mut is_taken = true;
         loop {
             let mut queue = self.queue.lock();
             match sent.take() {
                 Some(message) => queue.keep(message),
-                None if queue.is_flushed => return,
+                None if queue.is_flushed => return is_taken,
                 None => {}
             }
             let Some(message) = queue.messages.pop_front() else {
                 queue.is_flushed = false;
                 self.has_queued.store(false, Ordering::SeqCst);
-                return;
+                return is_taken;
             };
             queue.is_flushed = true;
             drop(queue);
@@ -146,16 +151,19 @@ impl Stream {
                     let mut queue = self.queue.lock();
                     queue.messages.push_front(message);
                     queue.is_flushed = false;
-                    return;
+                    return false;
                 }
                 // The loss of a process is an event of the rail.
-                Some(_) => sent = Some(message),
+                Some(outcome) => {
+                    is_taken &= outcome.is_ok();
+                    sent = Some(message);
+                }
                 None => {
                     let mut queue = self.queue.lock();
                     queue.keep(message);
                     queue.is_flushed = false;
                     self.has_panicked.store(true, Ordering::Release);
-                    return;
+                    return false;
                 }
             }
         }

@@ -11,4 +11,7 @@ pub struct RailLimits {
     pub needs_peer_processor: bool,
     /// `true` if memory of peers can be mapped, so that the processors of both may use it at once.
     pub is_mapped: bool,
+    /// `true` if [`Rail::arm`](super::Rail::arm) returns an object to sleep on, unless something waits
+    /// for room.
+    pub has_event: bool,
 }

@@ -143,6 +143,7 @@ impl Rail for Packets {
             notice_bytes: 4,
             needs_peer_processor: true,
             is_mapped: false,
+            has_event: self.wire.descriptor().is_some(),
         }
     }
 
@@ -230,7 +231,13 @@ impl Rail for Packets {
     }
 
     fn arm(&self) -> Armed<'_> {
-        Armed::Nothing
+        let mut others = (0..self.processes()).filter(|process| self.check(*process).is_ok());
+        match self.wire.descriptor() {
+            // What the emulation has not sent waits for the wire, which may have room by now.
+            Some(_) if others.any(|process| self.emulation.has_unsent(process)) => Armed::Nothing,
+            Some(descriptor) => Armed::Descriptor(descriptor),
+            None => Armed::Nothing,
+        }
     }
 }
 

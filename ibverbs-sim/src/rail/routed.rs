@@ -4,7 +4,13 @@
 //! The rail within the machine has numbers of its own, which are converted. Memory is registered with
 //! both rails, and its key is both keys.
 
-use std::{ptr::NonNull, sync::Arc};
+use std::{
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
+    ptr::NonNull,
+    sync::{Arc, OnceLock},
+};
+
+use rustix::event::epoll;
 
 use super::{
     Armed, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits, RailMemory,
@@ -23,6 +29,34 @@ pub struct RoutedRail {
     numbers: Box<[Option<u32>]>,
     /// Limits that both rails keep.
     limits: RailLimits,
+    /// Made as this process sleeps for the first time; `None` if that has failed.
+    events: OnceLock<Option<Events>>,
+}
+
+/// Descriptor that is readable if that of either rail is.
+struct Events {
+    both: OwnedFd,
+    /// Descriptors of the rails.
+    of: [RawFd; 2],
+}
+
+impl Events {
+    fn of(machine: BorrowedFd<'_>, network: BorrowedFd<'_>) -> Option<Self> {
+        let both = epoll::create(epoll::CreateFlags::CLOEXEC).ok()?;
+        for rail in [machine, network] {
+            epoll::add(&both, rail, epoll::EventData::new_u64(0), epoll::EventFlags::IN).ok()?;
+        }
+        Some(Self { both, of: [machine.as_raw_fd(), network.as_raw_fd()] })
+    }
+
+    /// Returns the descriptor for both, as long as the rails have the same ones as before.
+    fn armed(&self, machine: BorrowedFd<'_>, network: BorrowedFd<'_>) -> Armed<'_> {
+        if self.of == [machine.as_raw_fd(), network.as_raw_fd()] {
+            Armed::Descriptor(self.both.as_fd())
+        } else {
+            Armed::Nothing
+        }
+    }
 }
 
 impl RoutedRail {
@@ -41,7 +75,8 @@ impl RoutedRail {
         let own = numbers[network.process() as usize];
         assert_eq!(own, Some(machine.process()), "this process is one of the members");
         let limits = limits_of_both(machine.limits(), network.limits());
-        Self { machine, members: members.into(), network, numbers: numbers.into(), limits }
+        let events = OnceLock::new();
+        Self { machine, members: members.into(), network, numbers: numbers.into(), limits, events }
     }
 
     /// Returns the rail to a process, and its number there.
@@ -101,6 +136,7 @@ fn limits_of_both(machine: RailLimits, network: RailLimits) -> RailLimits {
         notice_bytes: machine.notice_bytes.min(network.notice_bytes),
         needs_peer_processor: machine.needs_peer_processor || network.needs_peer_processor,
         is_mapped: machine.is_mapped || network.is_mapped,
+        has_event: machine.has_event && network.has_event,
     }
 }
 
@@ -240,7 +276,10 @@ impl Rail for RoutedRail {
     fn arm(&self) -> Armed<'_> {
         match (self.machine.arm(), self.network.arm()) {
             (Armed::Ready, _) | (_, Armed::Ready) => Armed::Ready,
-            // No single object announces the events of both.
+            (Armed::Descriptor(machine), Armed::Descriptor(network)) => {
+                let both = self.events.get_or_init(|| Events::of(machine, network));
+                both.as_ref().map_or(Armed::Nothing, |both| both.armed(machine, network))
+            }
             _ => Armed::Nothing,
         }
     }

@@ -12,6 +12,8 @@ pub use self::sockets::SocketWire;
 pub(crate) use self::sockets::{ConnectAttempts, RETRY_INTERVAL};
 pub use self::tcp::TcpMeeting;
 
+use std::os::fd::BorrowedFd;
+
 /// Longest packet that a wire carries. No device sends a longer one.
 pub const MAX_PACKET: usize = 64 << 20;
 
@@ -51,4 +53,11 @@ pub trait Wire: Send + Sync + 'static {
 
     /// Returns `true` if no packet will arrive from a process any more.
     fn is_lost(&self, process: u32) -> bool;
+
+    /// Returns a file descriptor that is readable as long as [`poll`](Self::poll) has something to do:
+    /// packets have arrived, queued ones can be sent, or a process is lost. `None` if the wire has
+    /// none: it is polled again and again then.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }

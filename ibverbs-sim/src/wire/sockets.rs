@@ -7,12 +7,15 @@
 //! A packet is sent as its length, in four little-endian bytes, and its bytes. Writing and reading
 //! never wait: bytes that a socket does not accept are kept in `unsent`, and an incomplete packet
 //! in `partial`.
+//!
+//! All sockets are in one epoll instance, on which the process may sleep. It reports a socket whose
+//! peer has sent or ended, and as long as bytes are unsent one that accepts some.
 
 use std::{
     fs,
     io::{self, ErrorKind, Read, Write as _},
     os::{
-        fd::OwnedFd,
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
@@ -23,6 +26,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rustix::{
+    event::epoll,
     io::Errno,
     net::{RecvFlags, SendFlags, recv, send},
 };
@@ -32,21 +36,33 @@ use super::{MAX_PACKET, Wire};
 const LENGTH: usize = size_of::<u32>();
 /// Most bytes of one read.
 const CHUNK: usize = 1 << 18;
+/// Data of events that nobody reads.
+const NO_DATA: epoll::EventData = epoll::EventData::new_u64(0);
+const NOTHING: epoll::EventFlags = epoll::EventFlags::empty();
 
 /// Sockets to the other processes of a run.
 pub struct SocketWire {
     process: u32,
     /// Peers by process; `None` for this one.
     peers: Vec<Option<Peer>>,
+    /// Epoll instance with the sockets of all peers that are not lost.
+    ready: OwnedFd,
     /// Bytes that have just been read. Locked by the thread that polls.
     chunk: Mutex<Vec<u8>>,
 }
 
 struct Peer {
     socket: OwnedFd,
-    unsent: Mutex<Vec<u8>>,
+    unsent: Mutex<Unsent>,
     partial: Mutex<Vec<u8>>,
     lost: AtomicBool,
+}
+
+#[derive(Default)]
+struct Unsent {
+    bytes: Vec<u8>,
+    /// `true` while the socket is reported once it accepts bytes.
+    is_awaited: bool,
 }
 
 impl SocketWire {
@@ -54,7 +70,8 @@ impl SocketWire {
     ///
     /// **Errors**: a socket cannot be created.
     pub fn mesh(processes: u32) -> io::Result<Vec<Self>> {
-        let mut wires: Vec<_> = (0..processes).map(|n| Self::alone(n, processes)).collect();
+        let wires = (0..processes).map(|n| Self::alone(n, processes));
+        let mut wires = wires.collect::<io::Result<Vec<_>>>()?;
         for low in 0..processes as usize {
             for high in low + 1..processes as usize {
                 let (a, b) = UnixStream::pair()?;
@@ -78,7 +95,7 @@ impl SocketWire {
         processes: u32,
         timeout: Duration,
     ) -> io::Result<Self> {
-        let mut wire = Self::alone(process, processes);
+        let mut wire = Self::alone(process, processes)?;
         let path = socket_path(folder, process);
         let listener = UnixListener::bind(&path)?;
         listener.set_nonblocking(true)?;
@@ -102,9 +119,10 @@ impl SocketWire {
     }
 
     /// Creates a wire that reaches nobody yet.
-    pub(super) fn alone(process: u32, processes: u32) -> Self {
+    pub(super) fn alone(process: u32, processes: u32) -> io::Result<Self> {
         let peers = (0..processes).map(|_| None).collect();
-        Self { process, peers, chunk: Mutex::new(vec![0; CHUNK]) }
+        let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { process, peers, ready, chunk: Mutex::new(vec![0; CHUNK]) })
     }
 
     /// Adds the socket to a process.
@@ -112,6 +130,7 @@ impl SocketWire {
         let peer = self.peers.get_mut(process as usize).ok_or(ErrorKind::InvalidData)?;
         let socket = socket.into();
         rustix::io::ioctl_fionbio(&socket, true)?;
+        epoll::add(&self.ready, &socket, NO_DATA, epoll::EventFlags::IN)?;
         *peer = Some(Peer::new(socket));
         Ok(())
     }
@@ -175,35 +194,42 @@ impl Wire for SocketWire {
         let Some(length) = u32::try_from(packet.len()).ok().filter(|_| packet.len() <= MAX_PACKET)
         else {
             // The peer could not find the next packet in the stream.
-            return peer.lose();
+            return peer.lose(&self.ready);
         };
         let mut unsent = peer.unsent.lock();
-        unsent.extend(length.to_le_bytes());
-        unsent.extend(packet);
-        peer.flush(&mut unsent);
+        unsent.bytes.extend(length.to_le_bytes());
+        unsent.bytes.extend(packet);
+        peer.flush(&mut unsent, &self.ready);
     }
 
     fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
         let mut chunk = self.chunk.lock();
         for (process, peer) in self.peers.iter().enumerate() {
             if let Some(peer) = peer.as_ref().filter(|peer| !peer.is_lost()) {
-                peer.flush(&mut peer.unsent.lock());
-                peer.read(&mut chunk, &mut |packet| sink(process as u32, packet));
+                peer.flush(&mut peer.unsent.lock(), &self.ready);
+                let mut sink = |packet: &[u8]| sink(process as u32, packet);
+                if !peer.read(&mut chunk, &mut sink) {
+                    peer.lose(&self.ready);
+                }
             }
         }
     }
 
     fn has_unsent(&self) -> bool {
-        let waits = |peer: &Peer| !peer.is_lost() && !peer.unsent.lock().is_empty();
+        let waits = |peer: &Peer| !peer.is_lost() && !peer.unsent.lock().bytes.is_empty();
         self.peers.iter().flatten().any(waits)
     }
 
     fn unsent_bytes(&self, to: u32) -> usize {
-        self.peer(to).map_or(0, |peer| peer.unsent.lock().len())
+        self.peer(to).map_or(0, |peer| peer.unsent.lock().bytes.len())
     }
 
     fn is_lost(&self, process: u32) -> bool {
         self.peer(process).is_some_and(Peer::is_lost)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.ready.as_fd())
     }
 }
 
@@ -217,45 +243,58 @@ impl Peer {
         self.lost.load(Ordering::Acquire)
     }
 
-    fn lose(&self) {
-        self.lost.store(true, Ordering::Release);
+    fn lose(&self, ready: &OwnedFd) {
+        if !self.lost.swap(true, Ordering::AcqRel) {
+            // A socket whose peer has ended stays readable.
+            let _ = epoll::delete(ready, &self.socket);
+        }
     }
 
-    /// Writes as many bytes as the socket accepts.
-    fn flush(&self, unsent: &mut Vec<u8>) {
+    /// Writes as many bytes as the socket accepts, and has the socket reported once it accepts the
+    /// others.
+    fn flush(&self, unsent: &mut Unsent, ready: &OwnedFd) {
+        let Unsent { bytes, is_awaited } = unsent;
         let mut written = 0;
-        while written < unsent.len() {
-            match send(&self.socket, &unsent[written..], SendFlags::NOSIGNAL) {
+        while written < bytes.len() {
+            match send(&self.socket, &bytes[written..], SendFlags::NOSIGNAL) {
                 Ok(count) => written += count,
                 Err(Errno::INTR) => {}
                 // If the peer is gone, the next read returns an error, after the bytes it has sent.
                 Err(_) => break,
             }
         }
-        unsent.drain(..written);
+        bytes.drain(..written);
+        if *is_awaited == bytes.is_empty() {
+            *is_awaited = !bytes.is_empty();
+            let output = if *is_awaited { epoll::EventFlags::OUT } else { NOTHING };
+            // It fails only if the peer is lost.
+            let _ = epoll::modify(ready, &self.socket, NO_DATA, epoll::EventFlags::IN | output);
+        }
     }
 
-    /// Reads available bytes, up to a few chunks, and passes complete packets to `sink`.
-    fn read(&self, chunk: &mut [u8], sink: &mut dyn FnMut(&[u8])) {
+    /// Reads available bytes, up to a few chunks, and passes complete packets to `sink`. Returns
+    /// `false` if nothing will arrive any more.
+    fn read(&self, chunk: &mut [u8], sink: &mut dyn FnMut(&[u8])) -> bool {
         let mut partial = self.partial.lock();
         for _ in 0..16 {
             match recv(&self.socket, &mut *chunk, RecvFlags::empty()) {
-                Ok((0, _)) => return self.lose(),
+                Ok((0, _)) => return false,
                 Ok((count, _)) => {
                     partial.extend_from_slice(&chunk[..count]);
                     match hand_out(&partial, sink) {
                         Some(done) => drop(partial.drain(..done)),
-                        None => return self.lose(),
+                        None => return false,
                     }
                     if count < chunk.len() {
-                        return;
+                        return true;
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Err(_) => return self.lose(),
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
             }
         }
+        true
     }
 }
 

@@ -73,7 +73,7 @@ impl TcpMeeting {
         timeout: Duration,
     ) -> io::Result<SocketWire> {
         let here = Identity { process, processes: addresses.len() as u32, secret };
-        let mut wire = SocketWire::alone(process, here.processes);
+        let mut wire = SocketWire::alone(process, here.processes)?;
         let mut missing = vec![false; addresses.len()];
         let mut pending = Vec::new();
         for (peer, address) in (0..).zip(addresses) {

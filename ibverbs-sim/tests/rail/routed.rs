@@ -7,23 +7,31 @@ use ibverbs_sim::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire};
 use super::{conformance, ends::Ends, packets, shm};
 
 fn of_one_machine() -> Ends {
-    let networks = packets::tcp_wires(|_| None);
-    let mut rails = shm::pair().into_iter().zip(networks);
-    Ends::new([(); 2].map(|()| {
-        let (machine, network) = rails.next().unwrap();
-        let network = Arc::new(Packets::new(Arc::new(network)));
-        Arc::new(RoutedRail::new(machine, &[0, 1], network)) as Arc<dyn Rail>
-    }))
+    Ends::new(rails_of_one_machine())
 }
 
 fn of_two_machines() -> Ends {
+    Ends::new(rails_of_two_machines())
+}
+
+pub(crate) fn rails_of_one_machine() -> [Arc<dyn Rail>; 2] {
+    let networks = packets::tcp_wires(|_| None);
+    let mut rails = shm::pair().into_iter().zip(networks);
+    [(); 2].map(|()| {
+        let (machine, network) = rails.next().unwrap();
+        let network = Arc::new(Packets::new(Arc::new(network)));
+        Arc::new(RoutedRail::new(machine, &[0, 1], network)) as Arc<dyn Rail>
+    })
+}
+
+pub(crate) fn rails_of_two_machines() -> [Arc<dyn Rail>; 2] {
     let mut rails = (0..).zip(SocketWire::mesh(2).unwrap());
-    Ends::new([(); 2].map(|()| {
+    [(); 2].map(|()| {
         let (process, network) = rails.next().unwrap();
         let machine = ShmRail::mesh(1, &ShmConfig::default()).unwrap().remove(0);
         let network = Arc::new(Packets::new(Arc::new(network)));
         Arc::new(RoutedRail::new(Arc::new(machine), &[process], network)) as Arc<dyn Rail>
-    }))
+    })
 }
 
 #[test]

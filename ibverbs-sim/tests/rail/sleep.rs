@@ -2,19 +2,19 @@
 
 use std::{collections::VecDeque, sync::Arc, thread};
 
-use ibverbs_sim::{Armed, LossReason, Rail, RailEvent, ShmRail};
+use ibverbs_sim::{Armed, LossReason, Packets, Rail, RailEvent, SocketWire, Wire};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::shm::pair;
+use super::{packets, routed, shm};
 
 /// Messages and losses of a rail that sleeps until there is one.
 pub(crate) struct Incoming<'a> {
-    rail: &'a ShmRail,
+    rail: &'a dyn Rail,
     queue: VecDeque<Result<Vec<u8>, LossReason>>,
 }
 
 impl<'a> Incoming<'a> {
-    pub(crate) fn new(rail: &'a ShmRail) -> Self {
+    pub(crate) fn new(rail: &'a dyn Rail) -> Self {
         Self { rail, queue: VecDeque::new() }
     }
 
@@ -38,22 +38,73 @@ impl<'a> Incoming<'a> {
     }
 }
 
+/// Returns pairs of rails of all kinds that have an event.
+fn pairs() -> Vec<[Arc<dyn Rail>; 2]> {
+    let of_wires = |wires: [SocketWire; 2]| {
+        wires.map(|wire| Arc::new(Packets::new(Arc::new(wire))) as Arc<dyn Rail>)
+    };
+    let mesh = SocketWire::mesh(2).unwrap().try_into().ok();
+    vec![
+        shm::pair().map(|rail| rail as Arc<dyn Rail>),
+        of_wires(mesh.unwrap()),
+        of_wires(packets::tcp_wires(Some)),
+        routed::rails_of_one_machine(),
+        routed::rails_of_two_machines(),
+    ]
+}
+
 #[test]
 fn a_message_and_the_end_of_a_peer_wake_a_rail_that_sleeps() {
-    let [a, b] = pair();
+    for [a, b] in pairs() {
+        wake_by_messages_and_the_end(a, b);
+    }
+}
+
+fn wake_by_messages_and_the_end(a: Arc<dyn Rail>, b: Arc<dyn Rail>) {
+    assert!(a.limits().has_event && b.limits().has_event);
     let sleeper = thread::spawn(move || {
-        let mut incoming = Incoming::new(&b);
+        let mut incoming = Incoming::new(&*b);
         for number in 0..2000u32 {
             assert_eq!(incoming.next(), Ok(number.to_ne_bytes().to_vec()));
             b.send(0, &number.to_ne_bytes()).unwrap();
         }
         incoming.next()
     });
-    let mut incoming = Incoming::new(&a);
+    let mut incoming = Incoming::new(&*a);
     for number in 0..2000u32 {
         a.send(1, &number.to_ne_bytes()).unwrap();
         assert_eq!(incoming.next(), Ok(number.to_ne_bytes().to_vec()));
     }
-    assert!(Arc::into_inner(a).is_some());
+    drop(a);
     assert_eq!(sleeper.join().unwrap(), Err(LossReason::Ended));
+}
+
+/// Returns `true` if the descriptor of a rail is readable at present.
+fn is_ready(rail: &dyn Rail) -> bool {
+    match rail.arm() {
+        Armed::Descriptor(descriptor) => {
+            let mut wanted = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+            poll(&mut wanted, Some(&Default::default())).unwrap() > 0
+        }
+        armed => panic!("{armed:?}"),
+    }
+}
+
+#[test]
+fn room_for_what_is_unsent_wakes_a_rail_over_sockets() {
+    let mut wires = SocketWire::mesh(2).unwrap();
+    let (receiver, sender) = (wires.remove(1), wires.remove(0));
+    let rail = Packets::new(Arc::new(sender));
+    while !rail.has_unsent() {
+        rail.send(1, &[7; 4096]).unwrap();
+    }
+    assert!(!is_ready(&rail), "nobody has made room");
+    while !is_ready(&rail) {
+        receiver.poll(&mut |_, _| {});
+    }
+    while rail.has_unsent() {
+        receiver.poll(&mut |_, _| {});
+        assert_eq!(rail.poll(&mut |event| panic!("{event:?}")), 0);
+    }
+    assert!(!is_ready(&rail), "all is sent");
 }

@@ -7,7 +7,8 @@ use talpf_primitives::{AtomicU64, Ordering};
 use super::empty_polls::EmptyPolls;
 use super::timing::{
     LONGEST_NAP, LONGEST_WAIT, NAP_AFTER_NONE, PATIENCE, PATIENCE_BEFORE_NAPS,
-    PATIENCE_OVERSUBSCRIBED, PATIENCE_WHILE_OTHERS_POLL, PATIENCE_WITHOUT_WORK, SHORTEST_NAP,
+    PATIENCE_FOR_PROCESSES, PATIENCE_OVERSUBSCRIBED, PATIENCE_WHILE_OTHERS_POLL,
+    PATIENCE_WITHOUT_WORK, SHORTEST_NAP,
 };
 
 /// Outcome of one poll.
@@ -29,6 +30,9 @@ pub enum Demand {
     Nothing,
     /// Somebody waits for something that polls find.
     Polls,
+    /// Somebody waits for something of other processes, or may do so: their event wakes a thread that
+    /// wakes the task.
+    Processes,
     /// Somebody waits for something that other threads find, too. Each poll delays them, because it
     /// takes cache lines away from them.
     Others,
@@ -137,8 +141,11 @@ impl Backoff {
 #[inline]
 fn patience(demand: Demand, announced: bool, oversubscribed: bool) -> Duration {
     match demand {
-        _ if oversubscribed && !announced => PATIENCE_OVERSUBSCRIBED,
+        _ if oversubscribed && (!announced || demand == Demand::Processes) => {
+            PATIENCE_OVERSUBSCRIBED
+        }
         _ if !announced => PATIENCE_BEFORE_NAPS,
+        Demand::Processes => PATIENCE_FOR_PROCESSES,
         Demand::Others => PATIENCE_WHILE_OTHERS_POLL,
         Demand::Polls => PATIENCE,
         Demand::Nothing => PATIENCE_WITHOUT_WORK,
@@ -203,9 +210,14 @@ mod tests {
 
     #[test]
     fn a_service_with_an_event_polls_for_its_patience_and_sleeps() {
-        for (demand, least) in [(Demand::Nothing, 10), (Demand::Polls, 100)] {
+        for (demand, oversubscribed, least) in [
+            (Demand::Nothing, false, 10),
+            (Demand::Polls, false, 100),
+            (Demand::Processes, false, 1_000),
+            (Demand::Processes, true, 300),
+        ] {
             let backoff = Backoff::new(Pace::Adaptive);
-            let (polls, step) = poll_until_step(&backoff, empty(demand, true), false);
+            let (polls, step) = poll_until_step(&backoff, empty(demand, true), oversubscribed);
             assert_eq!(step, Step::Sleep);
             assert!((least..least + 64).contains(&polls), "{demand:?}: {polls} polls");
         }

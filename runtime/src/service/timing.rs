@@ -11,6 +11,10 @@ pub(super) const PATIENCE_WITHOUT_WORK: Duration = Duration::from_micros(10);
 /// Patience of a service that naps: several of its longest naps, as nothing ends a nap, and a
 /// service that naps keeps all others waiting that wait for its process.
 pub const PATIENCE_BEFORE_NAPS: Duration = Duration::from_millis(1);
+/// Patience of a service that waits for other processes: a hundredth of a percent of a wait of 10 s,
+/// and as long as processes that exchange something in short steps are usually apart. A wake-up from
+/// outside takes two threads.
+pub(super) const PATIENCE_FOR_PROCESSES: Duration = Duration::from_millis(1);
 /// The same where cores are oversubscribed: a few of the slices in which the others need the core.
 pub const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(300);
 /// Patience while other threads advance the same work: their progress brings no event here, so this

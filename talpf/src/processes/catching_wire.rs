@@ -1,5 +1,6 @@
 //! A wire that catches its panics, and keeps their text.
 
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::Wire;
@@ -57,5 +58,10 @@ impl Wire for CatchingWire {
 
     fn is_lost(&self, process: u32) -> bool {
         self.panic().is_some() || self.call(|wire| wire.is_lost(process)).unwrap_or(true)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let wire = &*self.wire;
+        foreign::catch(|| wire.descriptor()).map_err(|panic| self.panic.set(panic)).ok().flatten()
     }
 }

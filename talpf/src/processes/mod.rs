@@ -41,6 +41,7 @@ mod catching_wire;
 mod control_message;
 mod eager_counts;
 mod eager_put;
+mod event_watch;
 mod finish;
 mod handshake;
 mod placement;
@@ -60,6 +61,8 @@ use talpf_primitives::{Mutex, TryLock};
 pub(crate) use self::catching_wire::CatchingWire;
 use self::control_message::ControlMessage;
 use self::eager_put::{EagerPut, OwnedPut};
+use self::event_watch::EventWatch;
+pub(crate) use self::event_watch::Sleep;
 pub(crate) use self::remote_peer::RemotePeer;
 pub(crate) use self::segments::Segments;
 use self::termination::TerminationDetector;
@@ -97,6 +100,7 @@ pub(crate) struct Processes {
     /// Eager puts that a window has admitted, and that found no room in the queue pair. Only the
     /// thread that handles what has arrived takes the lock.
     unposted: Mutex<VecDeque<OwnedPut>>,
+    events: Arc<EventWatch>,
 }
 
 impl Processes {
@@ -109,6 +113,14 @@ impl Processes {
         failure: Arc<RunFailure>,
         all_gather: Arc<AllGather>,
     ) -> Self {
+        let own = peers.locals().find(|peer| peer.rank == here);
+        let events = Arc::new(EventWatch::new(own.map(Arc::downgrade).unwrap_or_default()));
+        let watch = Arc::downgrade(&events);
+        device.call_if_unsent(move || {
+            if let Some(events) = watch.upgrade() {
+                events.wake();
+            }
+        });
         Processes {
             device,
             wire,
@@ -121,6 +133,7 @@ impl Processes {
             oversubscribed: AtomicBool::new(false),
             termination: TerminationDetector::new(ranks),
             unposted: Mutex::default(),
+            events,
         }
     }
 
@@ -156,6 +169,20 @@ impl Processes {
         self.peers.remotes().for_each(RemotePeer::clear);
     }
 
+    /// Returns `true` if what other processes do is announced by an event.
+    pub(crate) fn has_event(&self) -> bool {
+        self.device.has_event()
+    }
+
+    /// Prepares the sleep of the polling task, which was announced. The caller has made progress since.
+    pub(crate) fn prepare_sleep(&self) -> Sleep {
+        let waits = |peer: &RemotePeer| peer.waits_for_progress();
+        if !self.unposted.lock().is_empty() || self.peers.remotes().any(waits) {
+            return Sleep::Naps;
+        }
+        self.events.arm(&self.device)
+    }
+
     /// Handles what other processes have sent, and posts the operations that they have granted.
     /// Returns `true` if packets have arrived; `false` while another thread does this.
     pub(crate) fn progress(&self) -> bool {
@@ -163,6 +190,7 @@ impl Processes {
             return false;
         };
         let taken = self.device.progress();
+        self.events.note_progress();
         if let Err(error) = &taken {
             self.failure.fail(&[self.here], &Error::Device(error.clone()));
         }

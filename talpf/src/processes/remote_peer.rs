@@ -117,6 +117,11 @@ impl RemotePeer {
         }
     }
 
+    /// Returns `true` if the next pass has something to do that no event announces.
+    pub(super) fn waits_for_progress(&self) -> bool {
+        self.requests.has_granted() || self.eager.unreported() as usize >= self.credits.div_ceil(2)
+    }
+
     /// Counts an operation of the peer as granted.
     pub(super) fn count_granted(&self) {
         self.granted.fetch_add(1, Ordering::AcqRel);

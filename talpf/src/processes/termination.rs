@@ -72,6 +72,8 @@ impl Processes {
     /// Returns `true` if the whole run has come to a stop for ever. Called repeatedly while this
     /// process is idle; sends a report to the others once the counts are stable.
     pub(crate) fn is_terminated(&self) -> bool {
+        // A polling task that sleeps makes no passes.
+        self.events.wake();
         let passes = self.termination.passes.load(Ordering::SeqCst);
         let mut state = self.termination.state.lock();
         let traffic = self.traffic(&state);

@@ -94,6 +94,11 @@ impl WindowRequests {
         }
     }
 
+    /// Returns `true` if granted operations wait for room in the send queue.
+    pub(super) fn has_granted(&self) -> bool {
+        !self.state.lock().granted.is_empty()
+    }
+
     fn keep(&self, operation: Box<dyn Parked>) {
         let mut state = self.state.lock();
         if !state.failed {

@@ -219,7 +219,7 @@ impl ShmRail {
     fn has_next(&self, inbox: &Inbox, peer: &Peer) -> bool {
         let ring = self.file().mapping.ring(peer.process);
         let next = inbox.readers[peer.process as usize].has_next(ring);
-        next.unwrap_or(true) || peer.mistake().is_some() || self.emulation.has_unsent(peer.process)
+        next.unwrap_or(true) || peer.mistake().is_some()
     }
 }
 
@@ -263,6 +263,7 @@ impl Rail for ShmRail {
             notice_bytes: 4,
             needs_peer_processor: !self.peers.0.iter().flatten().all(is_reachable),
             is_mapped: true,
+            has_event: true,
         }
     }
 
@@ -406,9 +407,13 @@ impl Rail for ShmRail {
         let Some(inbox) = self.inbox.try_lock() else { return Armed::Ready };
         self.is_armed.store(true, Ordering::Relaxed);
         self.file().mapping.sleep_word().announce(self.fence);
-        let mut peers = self.peers.0.iter().flatten().filter(|peer| !peer.is_lost());
-        if peers.any(|peer| self.has_next(&inbox, peer)) {
+        let peers = || self.peers.0.iter().flatten().filter(|peer| !peer.is_lost());
+        if peers().any(|peer| self.has_next(&inbox, peer)) {
             return Armed::Ready;
+        }
+        // A peer that makes room in its ring wakes nobody.
+        if peers().any(|peer| self.emulation.has_unsent(peer.process)) {
+            return Armed::Nothing;
         }
         Armed::Descriptor(self.sleep_on.as_fd())
     }

@@ -1,0 +1,142 @@
+//! The sleep of the polling task of a rank whose peers are in other processes.
+//!
+//! A rail announces its events by a file descriptor, and tasks sleep on wakers. So a thread, which is
+//! started with the first sleep, sleeps on the descriptor in place of the task, and wakes the task.
+//! Each sleep arms the descriptor for one event: what arrives while the task is awake wakes nobody.
+//!
+//! Any thread that makes progress takes back the announcement of the sleep, which the rail keeps. It
+//! then wakes the task, so that the task announces its sleep anew:
+//!
+//! | the task that sleeps | a thread that makes progress |
+//! |---|---|
+//! | sets `is_armed` | polls the rail, which takes the announcement back |
+//! | arms the rail, which announces the sleep | takes `is_armed` back; if it was set, wakes the task |
+//! | registers its waker, unless it was woken | |
+//!
+//! If the poll takes an announcement back, it comes after the announcement, under the lock of the
+//! rail, and so finds `is_armed` set.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::{io, thread};
+
+use ibverbs_sim::{Armed, Device};
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::io::Errno;
+
+use crate::peer::LocalPeer;
+
+/// Data of the events of the rail, and of the end of the thread.
+const OF_RAIL: u64 = 0;
+const OF_END: u64 = 1;
+
+/// Possible ways to wait for other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sleep {
+    /// An event has arrived: poll.
+    No,
+    /// An event wakes the task.
+    UntilEvent,
+    /// No event announces everything: poll after naps.
+    Naps,
+}
+
+/// Events of the rail, which wake the polling task.
+pub(super) struct EventWatch {
+    /// The rank whose polling task sleeps.
+    sleeper: Weak<LocalPeer>,
+    is_armed: AtomicBool,
+    /// Started with the first sleep; `None` if it cannot be started.
+    watched: OnceLock<Option<Arc<Watched>>>,
+}
+
+/// Descriptors that the thread sleeps on.
+struct Watched {
+    epoll: OwnedFd,
+    /// Written as the run ends.
+    end: OwnedFd,
+}
+
+impl EventWatch {
+    pub(super) fn new(sleeper: Weak<LocalPeer>) -> Self {
+        EventWatch { sleeper, is_armed: AtomicBool::new(false), watched: OnceLock::new() }
+    }
+
+    /// Notes that a thread has made progress.
+    #[inline]
+    pub(super) fn note_progress(&self) {
+        if self.is_armed.load(Ordering::Relaxed) && self.is_armed.swap(false, Ordering::AcqRel) {
+            self.wake();
+        }
+    }
+
+    /// Wakes the task, if it sleeps.
+    pub(super) fn wake(&self) {
+        if let Some(sleeper) = self.sleeper.upgrade() {
+            sleeper.wake_poller();
+        }
+    }
+
+    /// Arms the rail, for a task that has announced its sleep and has polled since.
+    pub(super) fn arm(&self, device: &Device) -> Sleep {
+        let watched = self.watched.get_or_init(|| Watched::start(&self.sleeper).ok());
+        let Some(watched) = watched else { return Sleep::Naps };
+        self.is_armed.store(true, Ordering::Release);
+        match device.arm() {
+            Armed::Ready => Sleep::No,
+            Armed::Descriptor(descriptor) => {
+                let once = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
+                let data = epoll::EventData::new_u64(OF_RAIL);
+                let armed = match epoll::modify(&watched.epoll, descriptor, data, once) {
+                    Err(Errno::NOENT) => epoll::add(&watched.epoll, descriptor, data, once),
+                    armed => armed,
+                };
+                if armed.is_ok() { Sleep::UntilEvent } else { Sleep::Naps }
+            }
+            _ => Sleep::Naps,
+        }
+    }
+}
+
+impl Drop for EventWatch {
+    fn drop(&mut self) {
+        if let Some(Some(watched)) = self.watched.get() {
+            // An event descriptor that was never written has room.
+            let _ = rustix::io::write(&watched.end, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+impl Watched {
+    /// Starts the thread.
+    fn start(sleeper: &Weak<LocalPeer>) -> io::Result<Arc<Self>> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let data = epoll::EventData::new_u64(OF_END);
+        epoll::add(&epoll, &end, data, epoll::EventFlags::IN)?;
+        let watched = Arc::new(Watched { epoll, end });
+        let (of_thread, sleeper) = (Arc::clone(&watched), Weak::clone(sleeper));
+        thread::Builder::new()
+            .name("talpf-events".to_owned())
+            .spawn(move || of_thread.watch(&sleeper))?;
+        Ok(watched)
+    }
+
+    fn watch(&self, sleeper: &Weak<LocalPeer>) {
+        let mut events = Vec::with_capacity(2);
+        loop {
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => unreachable!("the descriptors are open: {error}"),
+            }
+            if events.drain(..).any(|event: epoll::Event| event.data.u64() == OF_END) {
+                return;
+            }
+            match sleeper.upgrade() {
+                Some(sleeper) => sleeper.wake_poller(),
+                None => return,
+            }
+        }
+    }
+}

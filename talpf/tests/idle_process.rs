@@ -1,0 +1,95 @@
+//! A process that waits for another one leaves its cores to others. The only test of its program, as it
+//! measures the processor time of all threads.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use ibverbs_sim::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting};
+use rustix::time::{ClockId, clock_gettime};
+use talpf::{Config, Context, Error, Rank, SyncMode, hook_on_rail};
+use talpf_runtime::Array;
+
+/// Time for which rank 1 keeps the other one waiting.
+const WORK: Duration = Duration::from_secs(1);
+/// Most processor time of both ranks meanwhile: 1 % of a core on an idle machine, and some more on a
+/// busy one, or without optimisations.
+const MOST: Duration = Duration::from_millis(30);
+
+/// Returns the processor time of this program.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Waits for a put of the other rank. Returns the processor time of the wait, at rank 0.
+async fn wait(ctx: Context) -> Result<Duration, Error> {
+    let mine = Array::new(ctx.group(), vec![7u64], 1)?;
+    let inbox = Array::new(ctx.group(), vec![0u64], 1)?;
+    let slot = ctx.register_global(&inbox).await?;
+    ctx.sync(SyncMode::DEFAULT).await?;
+    if ctx.rank() == Rank(1) {
+        ctx.group().task("work").inout(&mine.all()).spawn(|_| thread::sleep(WORK))?;
+        ctx.put(&mine.all(), slot.at(Rank(0), 0))?;
+        ctx.sync(SyncMode::msg(0)).await?;
+        return Ok(Duration::ZERO);
+    }
+    let before = processor_time();
+    ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await?;
+    Ok(processor_time() - before)
+}
+
+fn waiting(rails: Vec<Arc<dyn Rail>>) -> Duration {
+    thread::scope(|scope| {
+        let start = |rail| {
+            let mut config = Config::default();
+            config.runtime.workers = 1;
+            scope.spawn(move || hook_on_rail(rail, config, wait))
+        };
+        let threads: Vec<_> = rails.into_iter().map(start).collect();
+        let times = threads.into_iter().map(|thread| thread.join().unwrap().unwrap());
+        times.max().unwrap_or_default()
+    })
+}
+
+fn over_wires(wires: Vec<SocketWire>) -> Vec<Arc<dyn Rail>> {
+    let rail = |wire| Arc::new(Packets::new(Arc::new(wire))) as Arc<dyn Rail>;
+    wires.into_iter().map(rail).collect()
+}
+
+fn over_tcp() -> Vec<Arc<dyn Rail>> {
+    let meetings = [0, 1].map(|_| TcpMeeting::listen(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap());
+    let addresses = meetings.each_ref().map(|meeting| Some(meeting.address().unwrap()));
+    let join = |(process, meeting): (u32, TcpMeeting)| {
+        thread::spawn(move || meeting.join(process, &addresses, 7, Duration::from_secs(60)))
+    };
+    let threads: Vec<_> = (0..).zip(meetings).map(join).collect();
+    over_wires(threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect())
+}
+
+fn over_shared_memory(processes: u32) -> Vec<Arc<ShmRail>> {
+    ShmRail::mesh(processes, &ShmConfig::default()).unwrap().into_iter().map(Arc::new).collect()
+}
+
+/// Returns the rails of two machines with a process each.
+fn over_both() -> Vec<Arc<dyn Rail>> {
+    let routed = |(process, network)| {
+        let machine = over_shared_memory(1).remove(0);
+        Arc::new(RoutedRail::new(machine, &[process], network)) as Arc<dyn Rail>
+    };
+    (0..).zip(over_tcp()).map(routed).collect()
+}
+
+#[test]
+fn a_wait_for_a_process_that_computes_takes_a_hundredth_of_a_core() {
+    let shm = over_shared_memory(2).into_iter().map(|rail| rail as _).collect();
+    let sockets = over_wires(SocketWire::mesh(2).unwrap());
+    for (name, rails) in
+        [("shm", shm), ("sockets", sockets), ("tcp", over_tcp()), ("both", over_both())]
+    {
+        let time = waiting(rails);
+        println!("{name}: {time:?} of the processor in {WORK:?}");
+        assert!(time < MOST, "{name}: {time:?} of the processor in {WORK:?}");
+    }
+}
