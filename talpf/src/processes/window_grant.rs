@@ -47,12 +47,15 @@ pub(super) fn report_refusal(
     if failure.each().all(|failure| failure.has_failed()) {
         return;
     }
+    let WindowRequest { target, lane, round } = *request;
+    let error = Error::outside_window(claim, target, lane, round);
+    // The failure of the origin may come back before this rank has failed.
+    failure.of(target).begin(&error);
     // Before the failure, so that the origin can name its operation.
     if let Some(source) = peers.remote(claim.source) {
         source.send(refusal);
     }
-    let WindowRequest { target, lane, round } = *request;
-    failure.fail(&[target], &Error::outside_window(claim, target, lane, round));
+    failure.fail(&[target], &error);
 }
 
 impl Landing for WindowGrant {
