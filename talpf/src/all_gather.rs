@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -153,8 +154,8 @@ const BYTES_AHEAD: usize = 1 << 26;
 /// The collective calls of a run, in one process.
 pub(crate) struct AllGather {
     ranks: usize,
-    /// Number of ranks of this process, each of which takes the result.
-    takers: usize,
+    /// Ranks of this process, each of which takes the result.
+    here: Range<u32>,
     state: Mutex<State>,
 }
 
@@ -162,7 +163,7 @@ pub(crate) struct AllGather {
 struct State {
     calls: HashMap<u64, OpenCall>,
     /// Number of the next call of each rank of this process.
-    next: Vec<u64>,
+    next: Box<[u64]>,
     failed: Option<Error>,
 }
 
@@ -178,36 +179,37 @@ struct OpenCall {
 }
 
 impl AllGather {
-    pub(crate) fn new(ranks: u32, takers: usize) -> Self {
-        let ranks = ranks as usize;
-        let state = State { next: vec![0; ranks], ..State::default() };
-        AllGather { ranks, takers, state: Mutex::new(state) }
+    pub(crate) fn new(ranks: u32, here: Range<u32>) -> Self {
+        let next = here.clone().map(|_| 0).collect();
+        let state = Mutex::new(State { next, ..State::default() });
+        AllGather { ranks: ranks as usize, here, state }
     }
 
     /// Gives the part of a rank of this process in its next call, and draws the number of the call.
     pub(crate) fn give(&self, rank: Rank, part: Part) -> PendingGather<'_> {
         let mut state = self.state.lock();
-        let number = state.next[rank.index()];
-        state.next[rank.index()] += 1;
+        let next = &mut state.next[(rank.0 - self.here.start) as usize];
+        let number = *next;
+        *next += 1;
         let call = part.call;
-        let woken = state.add(number, rank, part, (self.ranks, self.takers));
+        let woken = state.add(number, rank, part, (self.ranks, self.here.len()));
         drop(state);
         woken.into_iter().for_each(Waker::wake);
         PendingGather { all_gather: self, call, number }
     }
 
-    /// Adds the part that a remote rank has sent; `here` is the rank of this process.
+    /// Adds the part that a remote rank has sent.
     ///
     /// **Errors**: it has given that part before, or is too far ahead. Nothing is kept then.
     pub(crate) fn give_remote(
         &self,
-        here: Rank,
         rank: Rank,
         number: u64,
         part: Part,
     ) -> Result<(), String> {
         let mut state = self.state.lock();
-        let next = state.next[here.index()];
+        // A call that a rank of this process has not made is not over.
+        let next = state.next.iter().copied().min().unwrap_or(0);
         let of_rank = |call: &OpenCall| call.given.get(rank.index()).map(Option::is_some);
         let again = match state.calls.get(&number) {
             Some(call) => of_rank(call).unwrap_or(true),
@@ -230,7 +232,7 @@ impl AllGather {
                 "{bytes} bytes in collective calls ahead of this rank, the limit is {BYTES_AHEAD}"
             ));
         }
-        let woken = state.add(number, rank, part, (self.ranks, self.takers));
+        let woken = state.add(number, rank, part, (self.ranks, self.here.len()));
         drop(state);
         woken.into_iter().for_each(Waker::wake);
         Ok(())
@@ -320,6 +322,6 @@ impl Drop for PendingGather<'_> {
         if let Some(call) = state.calls.get_mut(&self.number) {
             call.returned += 1;
         }
-        state.remove_if_over(self.number, self.all_gather.takers);
+        state.remove_if_over(self.number, self.all_gather.here.len());
     }
 }

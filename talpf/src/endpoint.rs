@@ -9,6 +9,7 @@ mod peer_ranks;
 mod send_completions;
 
 use std::array;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -65,13 +66,21 @@ impl Endpoint {
         (0..ranks).map(|rank| Endpoint::new(&connector, Rank(rank), receives(ranks))).collect()
     }
 
-    /// Makes the objects of the only rank of this process among `ranks`. Its queue pairs are not
-    /// connected yet.
-    pub(crate) fn single(device: &Device, rank: Rank, ranks: u32) -> Result<Self, Error> {
-        let ends = Box::new([End::new(device, 1, ranks)?]);
-        let connector = Arc::new(Connector::new(rank.0, ends));
-        connector.open_all(rank)?;
-        Endpoint::new(&connector, rank, receives(1))
+    /// Makes the objects of the ranks `here` of a process among `ranks`. Their queue pairs to other
+    /// processes are not connected yet.
+    pub(crate) fn of_process(
+        device: &Device,
+        here: Range<u32>,
+        ranks: u32,
+    ) -> Result<Vec<Self>, Error> {
+        let count = here.len() as u32;
+        let ends = here.clone().map(|_| End::new(device, count, ranks));
+        let connector = Arc::new(Connector::new(here.start, ends.collect::<Result<_, _>>()?));
+        here.map(|rank| {
+            connector.open_remote(Rank(rank))?;
+            Endpoint::new(&connector, Rank(rank), receives(count))
+        })
+        .collect()
     }
 
     fn new(connector: &Arc<Connector>, rank: Rank, receives: u32) -> Result<Self, Error> {
@@ -126,18 +135,17 @@ impl Endpoint {
         self.connected(rank).ok_or(Error::NoSuchRank { rank, ranks: self.cells.len() as u32 })
     }
 
-    /// Connects the queue pair for `rank` to the queue pair of `rank` for this one.
-    pub(crate) fn connect(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
-        let to = self.opened(rank)?;
-        Ok(to.queue_pair.connect(number, &Connection::default())?)
-    }
-
-    /// As [`Endpoint::connect`], for a rank in another process. The connection has no timeout, as a
-    /// busy process may answer late.
-    pub(crate) fn connect_remote(&self, rank: Rank, number: QueuePairNumber) -> Result<(), Error> {
+    /// Connects the queue pair for `rank`, of another process, to the queue pair of `rank` for this one.
+    /// The connection has no timeout, as a busy process may answer late.
+    pub(crate) fn connect_remote(
+        &self,
+        rank: Rank,
+        process: u32,
+        number: QueuePairNumber,
+    ) -> Result<(), Error> {
         let connection = Connection { timeout_ns: 0, ..Connection::default() };
         let to = self.opened(rank)?;
-        to.queue_pair.connect_to(rank.0, number, &connection)?;
+        to.queue_pair.connect_to(process, number, &connection)?;
         to.is_remote.store(true, Ordering::Release);
         Ok(())
     }

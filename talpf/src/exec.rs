@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::iter::repeat_n;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ibverbs_sim::Device;
@@ -143,17 +144,23 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     let runtime = Runtime::new(config.runtime.clone())?;
     let device = Device::new(config.device.clone())?;
     runtime.add_event_source(Arc::new(LinkEvents(device.clone())));
-    let size = config.ranks;
-    let group = |rank: usize| -> Group {
-        let (name, workers) = (format!("rank {rank}"), runtime.workers());
-        // Otherwise some workers would have more ranks than others.
-        match (size as usize).is_multiple_of(workers) {
-            true => runtime.group_at(name, rank as u32, rank * workers / size as usize),
-            false => runtime.group(name, rank as u32),
-        }
-    };
-    let world = World::of_groups(&device, config, (0..size as usize).map(group))?;
+    let groups = groups(&runtime, 0..config.ranks);
+    let world = World::of_groups(&device, config, groups)?;
     Ok((runtime, world))
+}
+
+/// Iterates over new groups of consecutive ranks, each of which has a worker to itself or shares it with
+/// as many others, if that is possible.
+pub(crate) fn groups(runtime: &Runtime, ranks: Range<u32>) -> impl Iterator<Item = Group> {
+    let (workers, count) = (runtime.workers(), ranks.len());
+    ranks.enumerate().map(move |(index, rank)| {
+        let name = Rank(rank).to_string();
+        // Otherwise some workers would have more ranks than others.
+        match count.is_multiple_of(workers) {
+            true => runtime.group_at(name, rank, index * workers / count),
+            false => runtime.group(name, rank),
+        }
+    })
 }
 
 /// The link of a device, as the executor of virtual time moves it.
@@ -207,7 +214,7 @@ async fn run_one<R, E: From<Error>>(
     program: impl Future<Output = Result<R, E>>,
 ) -> Result<R, E> {
     if let Some(processes) = world.processes() {
-        processes.handshake(&world).await?;
+        processes.handshake(&world, rank).await?;
     }
     let value = program.await?;
     world.rank(rank).sender.open_rounds.check_channels()?;
@@ -219,10 +226,9 @@ fn leave(runtime: &Runtime, world: &Arc<World>) -> Result<(), Error> {
     let Some(processes) = world.processes().cloned() else {
         return Ok(());
     };
-    let here = world.first();
-    let receiver = Arc::clone(world.rank(here));
-    let left = async move { processes.finish(&receiver).await };
-    let handle = world.rank(here).sender.group.spawn_main("finish", left)?;
+    let finishing = Arc::clone(world);
+    let left = async move { processes.finish(finishing.ranks()).await };
+    let handle = world.rank(world.first()).sender.group.spawn_main("finish", left)?;
     runtime.block_on(handle)??
 }
 

@@ -1,6 +1,7 @@
-//! Running a program on one rank of several processes.
+//! Running a program in several processes, on one rank of each or on several.
 
 use std::future::Future;
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use ibverbs_sim::{Device, Packets, Rail, Wire};
@@ -11,8 +12,7 @@ use crate::context::Context;
 use crate::endpoint::{Endpoint, INLINE_BYTES_BETWEEN_PROCESSES};
 use crate::error::Error;
 use crate::exec;
-use crate::numbers::Rank;
-use crate::processes::{CatchingWire, Remotes, Segments};
+use crate::processes::{CatchingWire, Distribution, Remotes, Segments};
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
@@ -89,10 +89,29 @@ where
     run(rail, None, config, main)
 }
 
+/// Runs `main` on several ranks of this process, [`Config::ranks`] of them, in a run whose other ranks
+/// are in the other processes of the rail: each calls this, with the same settings. Returns what each
+/// rank of this process returned, by rank, once all ranks are done.
+///
+/// The ranks of process `p` are those from `p * config.ranks` on. Between ranks of one process
+/// programs are as with [`exec`](crate::exec()), between others as with [`hook`].
+///
+/// **Errors**: as [`hook`].
+pub fn exec_on_rail<R, E, M, F>(rail: Arc<dyn Rail>, config: Config, main: M) -> Result<Vec<R>, E>
+where
+    M: FnOnce(Context) -> F + Clone,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
+    let each = config.ranks;
+    run_all(rail, None, config, each, repeat_n(main, each as usize))
+}
+
 fn run<R, E, M, F>(
     rail: Arc<dyn Rail>,
     wire: Option<Arc<CatchingWire>>,
-    mut config: Config,
+    config: Config,
     main: M,
 ) -> Result<R, E>
 where
@@ -101,36 +120,54 @@ where
     R: Send + 'static,
     E: From<Error> + std::fmt::Display + Send + 'static,
 {
+    let mut results = run_all(rail, wire, config, 1, std::iter::once(main))?;
+    // One rank, one result.
+    results.pop().ok_or_else(|| E::from(Error::Runtime(talpf_runtime::Error::ShutDown)))
+}
+
+/// Runs one of `mains` on each of the `each` ranks of this process.
+fn run_all<R, E, M, F>(
+    rail: Arc<dyn Rail>,
+    wire: Option<Arc<CatchingWire>>,
+    mut config: Config,
+    each: u32,
+    mains: impl Iterator<Item = M>,
+) -> Result<Vec<R>, E>
+where
+    M: FnOnce(Context) -> F,
+    F: Future<Output = Result<R, E>> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + std::fmt::Display + Send + 'static,
+{
     check_blocking("hook").map_err(Error::from)?;
-    config.ranks = rail.processes();
+    let distribution = Distribution::new(rail.process(), rail.processes(), each);
+    config.ranks = each.saturating_mul(rail.processes());
     config.check()?;
     if rail.limits().is_mapped && config.runtime.memory.is_none() {
         config.runtime.memory = Some(Arc::new(Segments(Arc::clone(&rail))));
     }
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
-    let world = meet(&runtime, rail, wire, config)?;
+    let world = meet(&runtime, rail, distribution, wire, config)?;
     let judge = Arc::downgrade(&world);
     runtime.judge_hangs(move || {
         let world = judge.upgrade();
         world.is_some_and(|world| world.processes().is_some_and(|others| others.is_terminated()))
     });
-    let mut results = exec::run(runtime, world, std::iter::once(main))?;
-    // One rank, one result.
-    results.pop().ok_or_else(|| E::from(Error::Runtime(talpf_runtime::Error::ShutDown)))
+    exec::run(runtime, world, mains)
 }
 
 fn meet(
     runtime: &Runtime,
     rail: Arc<dyn Rail>,
+    distribution: Distribution,
     wire: Option<Arc<CatchingWire>>,
     config: Config,
 ) -> Result<Arc<World>, Error> {
-    let (here, ranks) = (Rank(rail.process()), rail.processes());
     let mut device = config.device.clone();
     let inline = &mut device.attributes.max_inline_data;
     *inline = INLINE_BYTES_BETWEEN_PROCESSES.max(*inline);
     let device = Device::with_rail(device, rail).map_err(Error::from)?;
-    let endpoint = Endpoint::single(&device, here, ranks)?;
-    let group = runtime.group(here.to_string(), here.0);
-    Ok(World::new(config, vec![(group, endpoint)], Some(Remotes { device, wire })))
+    let endpoints = Endpoint::of_process(&device, distribution.here(), config.ranks)?;
+    let ranks = exec::groups(runtime, distribution.here()).zip(endpoints).collect();
+    Ok(World::new(config, ranks, Some(Remotes { device, distribution, wire })))
 }

@@ -90,7 +90,7 @@ pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};
 pub use self::error::Error;
 pub use self::exec::exec;
 pub use self::halo::Halo;
-pub use self::hook::{hook, hook_on_rail};
+pub use self::hook::{exec_on_rail, hook, hook_on_rail};
 pub use self::iteration::Iteration;
 pub use self::lane::Lane;
 pub use self::numbers::{Elements, LaneNumber, Rank, Round};

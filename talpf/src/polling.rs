@@ -74,7 +74,7 @@ impl Service for Poller {
         if passes.is_multiple_of(PASSES) {
             sender.batches.post_unchanged();
         }
-        let processes = receiver.processes();
+        let processes = receiver.served_processes();
         let announced = processes.is_none_or(|others| self.are_announced(others, found))
             && !self.has_timers
             && !receiver.has_unannounced();
@@ -106,13 +106,13 @@ impl Service for Poller {
             sender.fail(&error);
             return false;
         }
-        let has_come = receiver.processes().is_some_and(Processes::progress);
+        let has_come = receiver.served_processes().is_some_and(Processes::progress);
         let found = receiver.progress().unwrap_or(1) > 0 || has_come;
         !found
             && !self.is_over()
             && !receiver.has_unannounced()
             && !sender.batches.is_filled_at_last()
-            && receiver.processes().is_none_or(|others| self.may_sleep(others))
+            && receiver.served_processes().is_none_or(|others| self.may_sleep(others))
     }
 
     fn event(&self) -> impl Future<Output = ()> + Send {

@@ -56,9 +56,9 @@ impl World {
     ) -> Arc<Self> {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
-        let (size, here) = (config.ranks, ranks.len());
+        let size = config.ranks;
         let first = ranks.first().map_or(0, |(group, _)| group.number());
-        let all_gather = Arc::new(AllGather::new(size, here));
+        let all_gather = Arc::new(AllGather::new(size, first..first + ranks.len() as u32));
         let failure = ranks.iter().map(|(group, _)| Rank(group.number()));
         let failure = Arc::new(RunFailure::new(failure));
         let most_ahead = if remotes.is_some() { MOST_AHEAD_REMOTE } else { MOST_AHEAD };
@@ -66,8 +66,7 @@ impl World {
         let peers = peers_of(&config, first, endpoints, remotes.as_ref(), most_ahead);
         let processes = remotes.map(|remotes| {
             let (failure, all_gather) = (Arc::clone(&failure), Arc::clone(&all_gather));
-            let here = Rank(first);
-            Arc::new(Processes::new(remotes, here, size, peers.clone(), failure, all_gather))
+            Arc::new(Processes::new(remotes, peers.clone(), failure, all_gather))
         });
         let limits =
             Limits { most_ahead, poll_batch: config.poll_batch, max_polling: config.max_polling };
@@ -130,7 +129,7 @@ impl World {
         let message = self.processes.as_ref().map(|processes| (processes, part.to_bytes()));
         let given = self.all_gather.give(rank, part);
         if let Some((processes, bytes)) = message {
-            processes.give(given.number, &bytes);
+            processes.give(rank, given.number, &bytes);
         }
         let kept = kept?;
         Ok((kept, given.gather().await?))
@@ -179,19 +178,20 @@ fn peers_of(
     most_ahead: u64,
 ) -> Peers {
     let size = config.ranks;
-    // Remote ranks limit their requests to their credit themselves.
-    let credits = if remotes.is_some() { usize::MAX } else { config.credits };
+    let here = first..first + endpoints.len() as u32;
     let local = |rank, endpoint| {
-        let windows = WindowTable::new(size, credits)
+        // Remote ranks limit their requests to their credit themselves.
+        let windows = WindowTable::new(size, config.credits)
+            .limiting(here.clone())
             .noting(config.check_conflicts)
             .for_peers_ahead(most_ahead);
         Peer::Local(Arc::new(LocalPeer::new(rank, endpoint, windows, remotes.is_some())))
     };
-    let here = first..first + endpoints.len() as u32;
     let mut endpoints = endpoints.into_iter();
     let peer = |rank: u32| match remotes {
-        Some(Remotes { device, .. }) if !here.contains(&rank) => {
-            Some(Peer::Remote(RemotePeer::new(Rank(rank), device, config.credits)))
+        Some(Remotes { device, distribution, .. }) if !here.contains(&rank) => {
+            let peer = RemotePeer::new(Rank(rank), *distribution, device, config.credits);
+            Some(Peer::Remote(peer))
         }
         _ => Some(local(Rank(rank), endpoints.next()?)),
     };

@@ -98,13 +98,14 @@ impl Connector {
         Ok(self.fill(near_end, far, here))
     }
 
-    /// Makes queue pairs from a rank to all ranks, which others will connect.
+    /// Makes queue pairs from a rank to those of other processes, which will be connected later.
     ///
     /// **Errors**: a limit of the device is exceeded.
-    pub(super) fn open_all(&self, near: Rank) -> Result<()> {
+    pub(super) fn open_remote(&self, near: Rank) -> Result<()> {
         let _connecting = self.connecting.lock();
         let end = self.end(near);
-        for rank in 0..end.cells.len() as u32 {
+        let here = self.first..self.first + self.ends.len() as u32;
+        for rank in (0..end.cells.len() as u32).filter(|rank| !here.contains(rank)) {
             self.fill(end, Rank(rank), end.open()?);
         }
         Ok(())

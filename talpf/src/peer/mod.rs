@@ -78,9 +78,9 @@ impl Peers {
         })
     }
 
-    /// Iterates over the remote ranks of which nothing arrives any more.
-    pub(crate) fn finished(&self) -> impl Iterator<Item = Rank> {
-        self.remotes().filter(|peer| peer.has_nothing_left()).map(|peer| peer.rank)
+    /// Iterates over the remote ranks of which nothing arrives at `own` any more.
+    pub(crate) fn finished(&self, own: Rank) -> impl Iterator<Item = Rank> {
+        self.remotes().filter(move |peer| peer.has_nothing_left(own)).map(|peer| peer.rank)
     }
 
     /// Returns `true` if a thread that posts to `target` carries that out itself, so that several
@@ -96,10 +96,10 @@ impl Peers {
         self.remote(target).is_some()
     }
 
-    /// Notes that an operation of `source`, which was granted, has arrived.
-    pub(crate) fn note_granted_arrival(&self, source: Rank) {
+    /// Notes that an operation of `source`, which was granted, has arrived at `own`.
+    pub(crate) fn note_granted_arrival(&self, source: Rank, own: Rank) {
         if let Some(peer) = self.remote(source) {
-            peer.note_arrival();
+            peer.note_arrival(own);
         }
     }
 
@@ -119,7 +119,7 @@ impl Peers {
     pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
         match &self.0[source.index()] {
             Peer::Local(peer) => peer.endpoint.is_drained(target),
-            Peer::Remote(peer) => peer.has_landed(),
+            Peer::Remote(peer) => peer.has_landed(target),
         }
     }
 

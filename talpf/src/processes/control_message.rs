@@ -8,6 +8,14 @@ use super::WindowRequest;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
 
+/// Ranks between which a control message goes. What concerns whole processes goes between their first
+/// ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub(super) source: Rank,
+    pub(super) target: Rank,
+}
+
 /// A control message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ControlMessage<'a> {
@@ -55,56 +63,91 @@ const PUT_REFUSAL: u8 = 8;
 const LANDED: u8 = 9;
 
 /// Most bytes of a message without the data that it carries.
-const HEAD: usize = 80;
+const HEAD: usize = 88;
 
 impl<'a> ControlMessage<'a> {
-    pub(super) fn to_bytes(self) -> Vec<u8> {
-        let numbered = |kind: u8, number: u32| [&[kind][..], &number.to_le_bytes()].concat();
+    pub(super) fn to_bytes(self, Envelope { source, target }: Envelope) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + self.data().len());
+        bytes.push(self.kind());
+        bytes.extend(source.0.to_le_bytes());
+        bytes.extend(target.0.to_le_bytes());
         match self {
             ControlMessage::WindowRequest { number, request, claim } => {
-                let mut bytes = Vec::with_capacity(HEAD);
-                bytes.push(WINDOW_REQUEST);
                 bytes.extend(number.to_le_bytes());
                 write_claim(&mut bytes, request, claim);
-                bytes
             }
-            ControlMessage::Put { landed, request, claim, remote, bytes: data } => {
-                let mut bytes = Vec::with_capacity(HEAD + data.len());
-                bytes.push(PUT);
+            ControlMessage::Put { landed, request, claim, remote, .. } => {
                 bytes.extend(landed.to_le_bytes());
                 write_claim(&mut bytes, request, claim);
                 bytes.extend(remote.address.to_le_bytes());
                 bytes.extend(remote.key.to_u32().to_le_bytes());
-                bytes.extend(data);
-                bytes
             }
             ControlMessage::PutRefusal { request, claim } => {
-                let mut bytes = Vec::with_capacity(HEAD);
-                bytes.push(PUT_REFUSAL);
                 write_claim(&mut bytes, request, claim);
-                bytes
             }
-            ControlMessage::Landed { landed } => numbered(LANDED, landed),
-            ControlMessage::WindowGrant { number } => numbered(WINDOW_GRANT, number),
-            ControlMessage::WindowRefusal { number } => numbered(WINDOW_REFUSAL, number),
-            ControlMessage::Gather { number, part } => {
-                [&[GATHER][..], &number.to_le_bytes(), part].concat()
+            ControlMessage::Landed { landed: number }
+            | ControlMessage::WindowGrant { number }
+            | ControlMessage::WindowRefusal { number }
+            | ControlMessage::Failed { first: Rank(number), .. } => {
+                bytes.extend(number.to_le_bytes());
             }
-            ControlMessage::Idle(traffic) => [&[IDLE], traffic].concat(),
-            ControlMessage::Failed { first, reason } => {
-                let mut bytes = numbered(FAILED, first.0);
-                bytes.extend(reason.as_bytes());
-                bytes
+            ControlMessage::Gather { number, .. } => bytes.extend(number.to_le_bytes()),
+            ControlMessage::Idle(_) | ControlMessage::Finished => {}
+        }
+        bytes.extend(self.data());
+        bytes
+    }
+
+    /// Returns `true` unless the message is about an operation between other ranks than its own.
+    pub(super) fn is_between(&self, from: Rank, to: Rank) -> bool {
+        match self {
+            ControlMessage::WindowRequest { request, claim, .. }
+            | ControlMessage::Put { request, claim, .. } => {
+                request.target == to && claim.source == from
             }
-            ControlMessage::Finished => vec![FINISHED],
+            ControlMessage::PutRefusal { request, claim } => {
+                request.target == from && claim.source == to
+            }
+            _ => true,
+        }
+    }
+
+    fn kind(self) -> u8 {
+        match self {
+            ControlMessage::WindowRequest { .. } => WINDOW_REQUEST,
+            ControlMessage::Put { .. } => PUT,
+            ControlMessage::PutRefusal { .. } => PUT_REFUSAL,
+            ControlMessage::Landed { .. } => LANDED,
+            ControlMessage::WindowGrant { .. } => WINDOW_GRANT,
+            ControlMessage::WindowRefusal { .. } => WINDOW_REFUSAL,
+            ControlMessage::Gather { .. } => GATHER,
+            ControlMessage::Failed { .. } => FAILED,
+            ControlMessage::Finished => FINISHED,
+            ControlMessage::Idle(_) => IDLE,
+        }
+    }
+
+    /// Returns the bytes that end the message, of any length.
+    fn data(&self) -> &'a [u8] {
+        match *self {
+            ControlMessage::Put { bytes, .. } => bytes,
+            ControlMessage::Gather { part, .. } => part,
+            ControlMessage::Failed { reason, .. } => reason.as_bytes(),
+            ControlMessage::Idle(traffic) => traffic,
+            _ => &[],
         }
     }
 
     /// Decodes a message. `None` if the bytes are not one.
-    pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
+    pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<(Envelope, Self)> {
         let (kind, rest) = bytes.split_first()?;
         let mut reader = Reader(rest);
-        let message = match *kind {
+        let envelope = Envelope { source: Rank(reader.word()?), target: Rank(reader.word()?) };
+        Some((envelope, Self::from_kind(*kind, reader)?))
+    }
+
+    fn from_kind(kind: u8, mut reader: Reader<'a>) -> Option<Self> {
+        let message = match kind {
             WINDOW_REQUEST => {
                 let number = reader.word()?;
                 let (request, claim) = reader.claim()?;
@@ -129,7 +172,7 @@ impl<'a> ControlMessage<'a> {
                 let number = reader.long()?;
                 return Some(ControlMessage::Gather { number, part: reader.0 });
             }
-            IDLE => return Some(ControlMessage::Idle(rest)),
+            IDLE => return Some(ControlMessage::Idle(reader.0)),
             FAILED => {
                 let first = Rank(reader.word()?);
                 return Some(ControlMessage::Failed {
@@ -222,8 +265,10 @@ mod tests {
                 LANDED => ControlMessage::Landed { landed: number },
                 _ => ControlMessage::Finished,
             };
-            let sent = message.to_bytes();
-            prop_assert_eq!(ControlMessage::from_bytes(&sent), Some(message));
+            let envelope = Envelope { source: Rank(slot), target: Rank(number) };
+            let sent = message.to_bytes(envelope);
+            prop_assert!(sent.len() <= HEAD + message.data().len());
+            prop_assert_eq!(ControlMessage::from_bytes(&sent), Some((envelope, message)));
         }
 
         #[test]

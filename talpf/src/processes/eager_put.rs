@@ -55,7 +55,7 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
                 // Another thread may work on the queue pair.
                 let has_landed = endpoint.is_drained(here);
                 if !has_landed {
-                    peer.count_granted();
+                    peer.count_granted(here);
                 }
                 let payload = source.0 | if has_landed { 0 } else { GRANTED };
                 *self.posted.insert(payload)

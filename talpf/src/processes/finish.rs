@@ -1,12 +1,13 @@
 //! The end of a run of several processes.
 //!
-//! A rank whose program has ended serves the others until theirs have ended too: they may read its
+//! A process whose programs have ended serves the others until theirs have ended too: they may read its
 //! memory, and its failure would be theirs. It sends [`ControlMessage::Finished`] once it has the
 //! answers to all its requests. Messages that it sends later, because a window has opened late, are
 //! of no use to a rank that has finished, too.
 //!
 //! After a failure the others have [`LINGER`] to learn of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::control_message::ControlMessage;
@@ -19,14 +20,16 @@ const LINGER: Duration = Duration::from_secs(5);
 const POLL_PERIOD: Duration = Duration::from_micros(100);
 
 impl Processes {
-    /// Sends that this rank has finished, and waits until all have.
+    /// Sends that the ranks of this process have finished, and waits until all processes have.
     ///
     /// **Errors**: the run has failed meanwhile.
-    pub(crate) async fn finish(&self, receiver: &Receiver) -> Result<(), Error> {
-        while receiver.sender.error().is_none() && !receiver.has_all_answers() {
+    pub(crate) async fn finish(&self, receivers: &[Arc<Receiver>]) -> Result<(), Error> {
+        let Some(receiver) = receivers.first() else { return Ok(()) };
+        let has_answers = |receiver: &Arc<Receiver>| receiver.has_all_answers();
+        while receiver.sender.error().is_none() && !receivers.iter().all(has_answers) {
             receiver.sender.group.wait_for(POLL_PERIOD).await;
         }
-        self.send_to_all(ControlMessage::Finished);
+        self.send_to_all(self.speaker(), ControlMessage::Finished);
         let mut deadline_ns = None;
         loop {
             let failure = receiver.sender.error();

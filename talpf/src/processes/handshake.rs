@@ -12,14 +12,13 @@ use crate::numbers::Rank;
 use crate::world::World;
 
 /// Version of the messages between processes, which must be the same in all.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 impl Processes {
-    /// Connects the queue pairs of this rank, once all ranks have joined with the same settings.
+    /// Connects the queue pairs of a rank of this process, once all ranks have joined with the same settings.
     ///
     /// **Completion**: the queue pairs of all ranks are connected.
-    pub(crate) async fn handshake(&self, world: &World) -> Result<(), Error> {
-        let here = self.here;
+    pub(crate) async fn handshake(&self, world: &World, here: Rank) -> Result<(), Error> {
         let endpoint = &world.rank(here).own().endpoint;
         let credits = world.config.credits as u32;
         let settings = [
@@ -52,12 +51,13 @@ impl Processes {
                 let what = format!("{} bytes in the handshake, not {expected}", bytes.len());
                 return Err(Error::BadControlMessage { rank, what });
             }
-            placements.push(Placement::from_words(words[before..].iter().copied()));
-            let number = QueuePairNumber::from_u32(word(settings.len() + here.index()));
-            if rank == here {
-                endpoint.connect(rank, number)?;
-            } else {
-                endpoint.connect_remote(rank, number)?;
+            let process = self.distribution.process_of(rank);
+            if self.distribution.of(process).start == rank.0 {
+                placements.push(Placement::from_words(words[before..].iter().copied()));
+            }
+            if process != self.distribution.process() {
+                let number = QueuePairNumber::from_u32(word(settings.len() + here.index()));
+                endpoint.connect_remote(rank, process, number)?;
             }
         }
         let is_oversubscribed = placement.is_oversubscribed(&placements);

@@ -1,7 +1,8 @@
 //! Ranks in other processes, which are reached by control messages instead of shared memory.
 //!
-//! A rank of [`hook`](crate::hook()) is alone in its process. Its data moves as in one process, by
-//! work requests to remote queue pairs. Everything else goes by small control messages, datagrams
+//! A process has one rank ([`hook`](crate::hook())) or several
+//! ([`exec_on_rail`](crate::exec_on_rail)). Data moves as in one process, by work requests to remote
+//! queue pairs. Everything else goes by small control messages, datagrams
 //! of the device, which arrive in order and before the requests that are sent after them:
 //!
 //! ```text
@@ -35,10 +36,13 @@
 //! belong to one user.
 //!
 //! **Threads.** Any thread sends. One thread at a time handles what has arrived, messages in order,
-//! holding no lock of a rank. So a thread that finds a process lost has handled all its messages.
+//! holding no lock of a rank. So a thread that finds a process lost has handled all its messages. Of
+//! the polling tasks of a process that of the first rank sleeps on the event of the rail; a
+//! completion wakes the others.
 
 mod catching_wire;
 mod control_message;
+mod distribution;
 mod eager_counts;
 mod eager_put;
 mod event_watch;
@@ -59,7 +63,8 @@ use ibverbs_sim::{Device, RemoteAddress};
 use talpf_primitives::{Mutex, TryLock};
 
 pub(crate) use self::catching_wire::CatchingWire;
-use self::control_message::ControlMessage;
+use self::control_message::{ControlMessage, Envelope};
+pub(crate) use self::distribution::Distribution;
 use self::eager_put::{EagerPut, OwnedPut};
 use self::event_watch::EventWatch;
 pub(crate) use self::event_watch::Sleep;
@@ -72,13 +77,23 @@ use crate::all_gather::{AllGather, Part};
 use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::numbers::Rank;
-use crate::peer::Peers;
+use crate::peer::{LocalPeer, Peers};
 use crate::window::{Claim, Outcome};
 
 /// A device that reaches other processes, and the wire under it, if it has one.
 pub(crate) struct Remotes {
     pub(crate) device: Device,
+    pub(crate) distribution: Distribution,
     pub(crate) wire: Option<Arc<CatchingWire>>,
+}
+
+/// A message of another process.
+struct Received<'a> {
+    /// The rank `source`.
+    peer: &'a RemotePeer,
+    source: Rank,
+    target: Rank,
+    message: ControlMessage<'a>,
 }
 
 /// The other processes of a run, from the view of this one.
@@ -86,7 +101,7 @@ pub(crate) struct Processes {
     device: Device,
     /// The wire under the device, if it has one.
     wire: Option<Arc<CatchingWire>>,
-    here: Rank,
+    distribution: Distribution,
     peers: Peers,
     failure: Arc<RunFailure>,
     all_gather: Arc<AllGather>,
@@ -104,16 +119,14 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Makes the other processes of a run of `ranks` ranks, of which this one is `here`.
+    /// Makes the other processes of a run.
     pub(crate) fn new(
-        Remotes { device, wire }: Remotes,
-        here: Rank,
-        ranks: u32,
+        Remotes { device, distribution, wire }: Remotes,
         peers: Peers,
         failure: Arc<RunFailure>,
         all_gather: Arc<AllGather>,
     ) -> Self {
-        let own = peers.locals().find(|peer| peer.rank == here);
+        let own = peers.locals().next();
         let events = Arc::new(EventWatch::new(own.map(Arc::downgrade).unwrap_or_default()));
         let watch = Arc::downgrade(&events);
         device.call_if_unsent(move || {
@@ -124,32 +137,49 @@ impl Processes {
         Processes {
             device,
             wire,
-            here,
+            distribution,
             peers,
             failure,
             all_gather,
             progressing: TryLock::default(),
             failure_sent: AtomicBool::new(false),
             oversubscribed: AtomicBool::new(false),
-            termination: TerminationDetector::new(ranks),
+            termination: TerminationDetector::new(distribution.processes()),
             unposted: Mutex::default(),
             events,
         }
     }
 
-    fn send_to_all(&self, message: ControlMessage<'_>) {
-        self.peers.remotes().for_each(|peer| peer.send(message));
+    /// Sends a message of a rank of this process to all other processes.
+    fn send_to_all(&self, own: Rank, message: ControlMessage<'_>) {
+        for process in self.distribution.others() {
+            let target = Rank(self.distribution.of(process).start);
+            let bytes = message.to_bytes(Envelope { source: own, target });
+            // The only error is a process that does not exist.
+            let _ = self.device.send_datagram(process, &bytes);
+        }
     }
 
-    /// Sends the part of this rank in a collective call to all others.
-    pub(crate) fn give(&self, number: u64, part: &[u8]) {
-        self.send_to_all(ControlMessage::Gather { number, part });
+    /// Returns `true` if the polling task of a rank serves the other processes.
+    #[inline]
+    pub(crate) fn are_served_by(&self, own: Rank) -> bool {
+        own == self.speaker()
+    }
+
+    /// Returns the rank that speaks for this process.
+    fn speaker(&self) -> Rank {
+        self.distribution.first_here()
+    }
+
+    /// Sends the part of a rank of this process in a collective call to all other processes.
+    pub(crate) fn give(&self, own: Rank, number: u64, part: &[u8]) {
+        self.send_to_all(own, ControlMessage::Gather { number, part });
     }
 
     /// Sends the failure of the run to the others, unless one of them has sent it.
     pub(crate) fn broadcast_failure(&self, first: Rank, reason: &str) {
         if !self.failure_sent.swap(true, Ordering::SeqCst) {
-            self.send_to_all(ControlMessage::Failed { first, reason });
+            self.send_to_all(self.speaker(), ControlMessage::Failed { first, reason });
         }
     }
 
@@ -186,19 +216,19 @@ impl Processes {
     /// Handles what other processes have sent, and posts the operations that they have granted.
     /// Returns `true` if packets have arrived; `false` while another thread does this.
     pub(crate) fn progress(&self) -> bool {
-        let Some(_progressing) = self.progressing.try_lock() else {
+        let Some(progressing) = self.progressing.try_lock() else {
             return false;
         };
         let taken = self.device.progress();
         self.events.note_progress();
         if let Err(error) = &taken {
-            self.failure.fail(&[self.here], &Error::Device(error.clone()));
+            self.failure.fail(&[self.speaker()], &Error::Device(error.clone()));
         }
         if let Some(panic) = self.wire.as_ref().and_then(|wire| wire.panic()) {
-            self.failure.fail_with_reason(self.here, &format!("the wire has panicked: {panic}"));
+            self.failure.fail_with_reason(self.speaker(), &format!("the wire has panicked: {panic}"));
         }
         while let Some((from, bytes)) = self.device.receive_datagram() {
-            self.handle_message(Rank(from), &bytes);
+            self.handle_message(from, &bytes);
         }
         self.post_unposted();
         for peer in self.peers.remotes() {
@@ -209,71 +239,105 @@ impl Processes {
             }
         }
         self.termination.note_pass();
-        taken.is_ok_and(|packets| packets > 0)
+        drop(progressing);
+        let has_come = taken.is_ok_and(|packets| packets > 0);
+        if has_come {
+            self.notify_others();
+        }
+        has_come
     }
 
-    fn handle_message(&self, from: Rank, bytes: &[u8]) {
-        let message = self.peers.remote(from).zip(ControlMessage::from_bytes(bytes));
-        match message {
-            Some((_, ControlMessage::WindowRequest { number, request, claim }))
-                if request.target == self.here && claim.source == from =>
-            {
-                if self.may_be_in(from, request) {
-                    self.take_request(number, request, claim);
-                }
-            }
-            Some((peer, ControlMessage::Put { landed, request, claim, remote, bytes }))
-                if request.target == self.here && claim.source == from =>
-            {
-                peer.take_landed(landed);
-                peer.note_eager_put();
-                if self.may_be_in(from, request) {
-                    self.take_eager_put(request, claim, remote, bytes);
-                }
-            }
-            Some((peer, ControlMessage::Landed { landed })) => peer.take_landed(landed),
-            Some((_, ControlMessage::PutRefusal { request, claim }))
-                if request.target == from && claim.source == self.here =>
-            {
-                let error = Error::outside_window(&claim, from, request.lane, request.round);
-                self.failure.fail(&[self.here], &error);
-            }
-            Some((peer, ControlMessage::WindowGrant { number })) => peer.take_grant(number),
-            Some((peer, ControlMessage::WindowRefusal { number })) => peer.take_refusal(number),
-            Some((_, ControlMessage::Gather { number, part })) => {
-                let part =
-                    Part::from_bytes(part).ok_or("a part of an unknown collective call".to_owned());
-                let give = |part| self.all_gather.give_remote(self.here, from, number, part);
-                if let Err(what) = part.and_then(give) {
-                    let error = Error::BadControlMessage { rank: from, what };
-                    self.failure.fail(&[self.here], &error);
-                }
-            }
-            Some((_, ControlMessage::Failed { first, reason })) => {
-                self.failure_sent.store(true, Ordering::SeqCst);
-                self.failure.fail_with_reason(first, reason);
-            }
-            Some((peer, ControlMessage::Finished)) => peer.note_finished(),
-            Some((_, ControlMessage::Idle(traffic))) if self.termination.receive(from, traffic) => {
-            }
-            Some((
-                _,
-                ControlMessage::WindowRequest { .. }
-                | ControlMessage::Put { .. }
-                | ControlMessage::PutRefusal { .. }
-                | ControlMessage::Idle(_),
-            ))
-            | None => {
-                let what = "a control message that is malformed or not allowed".to_owned();
-                self.failure.fail(&[self.here], &Error::BadControlMessage { rank: from, what });
-            }
+    /// Notifies the ranks of this process that something has arrived for, except the only one, whose
+    /// thread this is.
+    fn notify_others(&self) {
+        if self.distribution.here().len() == 1 {
+            return;
+        }
+        let has_news = |peer: &LocalPeer| !peer.endpoint.arrived.is_empty();
+        let ranks = self.peers.locals().filter(|peer| has_news(peer)).map(|peer| peer.rank);
+        ranks.for_each(|rank| self.peers.notify(rank));
+    }
+
+    /// Returns the message of another process, if its ranks are those of that process and of this one.
+    fn read<'a>(&'a self, process: u32, bytes: &'a [u8]) -> Result<Received<'a>, String> {
+        let malformed = || "a control message that is malformed or not allowed".to_owned();
+        let (Envelope { source, target }, message) =
+            ControlMessage::from_bytes(bytes).ok_or_else(malformed)?;
+        let peer = self.distribution.of(process).contains(&source.0).then_some(source);
+        let peer = peer.and_then(|source| self.peers.remote(source));
+        let here = self.distribution.index_here(target);
+        let (Some(peer), Some(_)) = (peer, here) else {
+            let each = self.distribution.here().len();
+            return Err(format!(
+                "a control message from {source} to {target}, where each process has {each} ranks"
+            ));
+        };
+        if message.is_between(source, target) {
+            Ok(Received { peer, source, target, message })
+        } else {
+            Err(malformed())
         }
     }
 
+    fn handle_message(&self, process: u32, bytes: &[u8]) {
+        let handled = self.read(process, bytes).and_then(|received| self.handle(process, received));
+        if let Err(what) = handled {
+            let rank = Rank(self.distribution.of(process).start);
+            self.failure.fail(&[self.speaker()], &Error::BadControlMessage { rank, what });
+        }
+    }
+
+    /// Handles a message of another process.
+    ///
+    /// **Errors**: it makes no sense, for this reason.
+    fn handle(&self, process: u32, received: Received<'_>) -> Result<(), String> {
+        let Received { peer, source, target, message } = received;
+        match message {
+            ControlMessage::WindowRequest { number, request, claim } => {
+                if self.may_be_in(source, request) {
+                    self.take_request(number, request, claim);
+                }
+            }
+            ControlMessage::Put { landed, request, claim, remote, bytes } => {
+                peer.take_landed(target, landed);
+                peer.note_eager_put(target);
+                if self.may_be_in(source, request) {
+                    self.take_eager_put(request, claim, remote, bytes);
+                }
+            }
+            ControlMessage::Landed { landed } => peer.take_landed(target, landed),
+            ControlMessage::PutRefusal { request, claim } => {
+                let error = Error::outside_window(&claim, source, request.lane, request.round);
+                self.failure.fail(&[target], &error);
+            }
+            ControlMessage::WindowGrant { number } => peer.take_grant(target, number),
+            ControlMessage::WindowRefusal { number } => peer.take_refusal(target, number),
+            ControlMessage::Gather { number, part } => {
+                let part = Part::from_bytes(part).ok_or("a part of an unknown collective call")?;
+                self.all_gather.give_remote(source, number, part)?;
+            }
+            ControlMessage::Failed { first, reason } => {
+                self.failure_sent.store(true, Ordering::SeqCst);
+                self.failure.fail_with_reason(first, reason);
+            }
+            ControlMessage::Finished => {
+                let ranks = self.distribution.of(process).map(Rank);
+                ranks.filter_map(|rank| self.peers.remote(rank)).for_each(RemotePeer::note_finished);
+            }
+            ControlMessage::Idle(traffic) => {
+                if !self.termination.receive(process, traffic) {
+                    return Err("a report of packets that is malformed".to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns `true` if a rank may be in the round of a request by now; otherwise the run fails.
-    fn may_be_in(&self, from: Rank, WindowRequest { lane, round, .. }: WindowRequest) -> bool {
-        let checked = self.peers.check_ahead(self.here, from, lane, round);
-        checked.inspect_err(|error| self.failure.fail(&[self.here], error)).is_ok()
+    fn may_be_in(&self, source: Rank, request: WindowRequest) -> bool {
+        let WindowRequest { target, lane, round } = request;
+        let checked = self.peers.check_ahead(target, source, lane, round);
+        checked.inspect_err(|error| self.failure.fail(&[target], error)).is_ok()
     }
 
     /// Passes a put of a remote rank, with its bytes, to the windows of this one.
@@ -313,7 +377,7 @@ impl Processes {
         let (peers, failure) = (self.peers.clone(), Arc::clone(&self.failure));
         let grant = WindowGrant { peers, failure, number, request, claim };
         if claim.raw {
-            self.peers.note(self.here, request.lane, request.round, claim);
+            self.peers.note(request.target, request.lane, request.round, claim);
             grant.grant();
             return;
         }

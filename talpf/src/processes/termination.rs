@@ -16,7 +16,6 @@ use talpf_primitives::Mutex;
 
 use super::Processes;
 use super::control_message::ControlMessage;
-use crate::numbers::Rank;
 
 /// For each process, packets sent to it and taken from it, without the reports of this file.
 type Traffic = Vec<(u64, u64)>;
@@ -42,10 +41,10 @@ struct State {
 }
 
 impl TerminationDetector {
-    pub(super) fn new(ranks: u32) -> Self {
-        let ranks = ranks as usize;
+    pub(super) fn new(processes: u32) -> Self {
+        let count = processes as usize;
         let state =
-            State { received: vec![0; ranks], reports: vec![None; ranks], ..State::default() };
+            State { received: vec![0; count], reports: vec![None; count], ..State::default() };
         TerminationDetector { passes: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
@@ -55,14 +54,15 @@ impl TerminationDetector {
     }
 
     /// Takes in the report of a process. Returns `false` if it is malformed.
-    pub(super) fn receive(&self, from: Rank, bytes: &[u8]) -> bool {
+    pub(super) fn receive(&self, from: u32, bytes: &[u8]) -> bool {
+        let from = from as usize;
         let (words, rest) = bytes.as_chunks();
         let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let mut state = self.state.lock();
         let fits = rest.is_empty() && words.len() == 2 * state.reports.len();
         if fits {
-            state.received[from.index()] += 1;
-            state.reports[from.index()] = Some(words.chunks(2).map(|of| (of[0], of[1])).collect());
+            state.received[from] += 1;
+            state.reports[from] = Some(words.chunks(2).map(|of| (of[0], of[1])).collect());
         }
         fits
     }
@@ -86,18 +86,18 @@ impl Processes {
             state.last = Some((traffic, passes));
             return false;
         }
-        let report = &mut state.reports[self.here.index()];
+        let report = &mut state.reports[self.distribution.process() as usize];
         if report.as_ref() != Some(&traffic) {
             let words = traffic.iter().flat_map(|(sent, taken)| [*sent, *taken]);
             let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
             *report = Some(traffic);
             state.sent += 1;
-            self.send_to_all(ControlMessage::Idle(&bytes));
+            self.send_to_all(self.speaker(), ControlMessage::Idle(&bytes));
         }
         matches(&state.reports)
     }
 
-    /// As [`Processes::is_terminated`], for a rank that has ended, once another has sent a report.
+    /// As [`Processes::is_terminated`], for a process that has ended, once another has sent a report.
     pub(super) fn join_termination(&self) {
         if self.termination.state.lock().received.iter().any(|count| *count > 0) {
             self.is_terminated();
@@ -105,15 +105,15 @@ impl Processes {
     }
 
     fn traffic(&self, state: &State) -> Traffic {
-        let count = |rank: u32| {
-            if rank == self.here.0 {
+        let count = |process: u32| {
+            if process == self.distribution.process() {
                 return (0, 0);
             }
-            let received = state.received[rank as usize];
-            let (sent, taken) = self.device.traffic(rank);
+            let received = state.received[process as usize];
+            let (sent, taken) = self.device.traffic(process);
             (sent - state.sent, taken - received)
         };
-        (0..self.peers.len()).map(count).collect()
+        (0..self.distribution.processes()).map(count).collect()
     }
 }
 

@@ -22,7 +22,7 @@ impl WindowGrant {
     /// Grants the operation, which may land at any time from now on.
     pub(super) fn grant(&self) -> Post {
         if let Some(source) = self.peers.remote(self.claim.source) {
-            source.grant(self.number);
+            source.grant(self.request.target, self.number);
         }
         Post::All
     }
@@ -53,7 +53,7 @@ pub(super) fn report_refusal(
     failure.of(target).begin(&error);
     // Before the failure, so that the origin can name its operation.
     if let Some(source) = peers.remote(claim.source) {
-        source.send(refusal);
+        source.send(target, refusal);
     }
     failure.fail(&[target], &error);
 }

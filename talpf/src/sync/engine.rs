@@ -138,7 +138,7 @@ impl State {
         }
         let immediate = Immediate::from_bits(bits);
         if immediate.kind == Kind::Granted {
-            sender.peers.note_granted_arrival(source);
+            sender.peers.note_granted_arrival(source, self.rank);
         }
         let is_data = matches!(immediate.kind, Kind::Data | Kind::Granted);
         // A chain of short puts ends with a message that counts them.
@@ -196,7 +196,7 @@ impl State {
             return None;
         }
         let peer = sender.peers.remote(source)?;
-        if peer.note_eager_arrival(payload & GRANTED != 0) {
+        if peer.note_eager_arrival(self.rank, payload & GRANTED != 0) {
             // A sync may wait in vain for more: that is known once this one counts.
             sender.own.ring_doorbell();
         }

@@ -73,6 +73,13 @@ impl Receiver {
         self.processes.as_deref()
     }
 
+    /// Returns the other processes of the run, if the polling task of this rank serves them: that of
+    /// the first rank of a process does.
+    #[inline]
+    pub(crate) fn served_processes(&self) -> Option<&Processes> {
+        self.processes().filter(|processes| processes.are_served_by(self.rank()))
+    }
+
     /// Returns the number of syncs that have not ended.
     pub(crate) fn syncs(&self) -> usize {
         self.syncs.load(Ordering::Relaxed)

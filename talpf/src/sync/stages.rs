@@ -17,7 +17,7 @@ impl State {
     pub(super) fn pass(&mut self, sender: &Sender, deferred: &mut Deferred) -> usize {
         let mut finished = Finished::new();
         if sender.own.has_wire {
-            finished.extend(sender.peers.finished());
+            finished.extend(sender.peers.finished(self.rank));
         }
         let taken = self.take_arrivals(sender, deferred) + self.take_completions(sender, deferred);
         if let Some(error) = sender.failure.failing() {

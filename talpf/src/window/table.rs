@@ -1,5 +1,6 @@
 //! The windows of one rank, by lane and round, under one lock.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -18,6 +19,8 @@ use crate::rounds::{MOST_AHEAD, Rounds};
 /// The windows of one rank.
 pub(crate) struct WindowTable {
     credits: usize,
+    /// Sources that the table limits to their credit.
+    limited: Range<u32>,
     /// `true` if operations are noted, to find conflicts.
     notes: bool,
     /// Largest number of rounds that peers may be ahead.
@@ -53,7 +56,12 @@ impl WindowTable {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
         let hints = CachePadded::new(Hints::default());
         let (notes, most_ahead) = (false, MOST_AHEAD);
-        WindowTable { credits, notes, most_ahead, hints, state: Mutex::new(state) }
+        WindowTable { credits, limited: 0..ranks, notes, most_ahead, hints, state: Mutex::new(state) }
+    }
+
+    /// Sets the sources whose credit is limited here; others have all that they ask for.
+    pub(crate) fn limiting(self, limited: Range<u32>) -> Self {
+        WindowTable { limited, ..self }
     }
 
     /// Sets whether operations are noted, for [`WindowTable::conflict`].
@@ -209,7 +217,7 @@ impl WindowTable {
     /// Takes a credit of a source to park an operation. Returns `false` if it has none.
     fn has_credit(&self, parked: &mut [usize], source: Rank) -> bool {
         let count = &mut parked[source.index()];
-        let left = *count < self.credits;
+        let left = *count < self.credits || !self.limited.contains(&source.0);
         *count += usize::from(left);
         left
     }
