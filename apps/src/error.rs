@@ -26,6 +26,15 @@ pub enum Error {
         most: usize,
     },
 
+    /// The ranks cannot be divided among the processes.
+    #[error("ranks is {ranks}, expected a multiple of {processes}, the number of processes")]
+    NotDivided {
+        /// Number of ranks.
+        ranks: usize,
+        /// Number of processes.
+        processes: usize,
+    },
+
     /// A tolerance is negative, infinite or not a number.
     #[error("tolerance is {value:?}, expected a number of at least 0")]
     Tolerance {

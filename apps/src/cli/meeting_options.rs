@@ -29,7 +29,7 @@ pub(super) struct MeetingOptions {
     )]
     process: Option<usize>,
 
-    /// Number of processes, each of them one rank
+    /// Number of processes, each of which has as many of the ranks
     #[arg(
         long,
         value_name = "N",

@@ -77,7 +77,7 @@ enum Command {
     Histogram(app::Options<Histogram, histogram::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
-    /// Run an application in several processes, here or on other machines, each of them one rank
+    /// Run an application in several processes, here or on other machines
     Launch(launch::Options),
     /// Run one process for `launch` on another machine
     #[command(hide = true)]
@@ -109,7 +109,7 @@ fn run(command: Command) -> ExitCode {
         Command::Histogram(options) => options.run(histogram::ProblemOptions::problem),
         Command::Compare(options) => compare::run(options),
         Command::Launch(options) => {
-            let line = ["talpf".as_ref()].into_iter().chain(options.line());
+            let line = ["talpf".into()].into_iter().chain(options.line_of_one());
             return match Cli::try_parse_from(line) {
                 Ok(cli) => launch(&options, &cli.command),
                 Err(error) => usage::explain(&error),

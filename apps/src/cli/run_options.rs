@@ -22,7 +22,8 @@ use super::trace_options::TraceOptions;
 /// Machine to run on, and uses of the result.
 #[derive(Args, Debug)]
 pub(super) struct RunOptions {
-    /// Ranks that share the work
+    /// Ranks that share the work; in several processes a multiple of their number [default there: one
+    /// in each]
     #[arg(long, value_name = "N", value_parser = number_within(Machine::RANKS))]
     ranks: Option<usize>,
 
@@ -107,11 +108,11 @@ pub(super) enum Transport {
     /// Software verbs, with all ranks in this process
     #[default]
     Verbs,
-    /// Software verbs over shared memory within a machine and TCP between machines, one rank per process
+    /// Software verbs over shared memory within a machine and TCP between machines
     Auto,
-    /// Software verbs over shared memory, one rank per process, all of them on one machine
+    /// Software verbs over shared memory between processes of one machine
     Shm,
-    /// Software verbs over TCP, one rank per process
+    /// Software verbs over TCP between processes
     Tcp,
     /// MPI, with one rank per process that mpirun has started
     Mpi,

@@ -1,4 +1,4 @@
-//! Ranks as processes, one rank in each. A process takes part in one run.
+//! Ranks in several processes. A process takes part in one run.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -38,9 +38,11 @@ pub enum Meeting {
 }
 
 /// Creates the machine of all processes of a run, which have the same settings. Without a number of
-/// workers each process uses its share of the cores of its machine.
+/// workers each process uses its share of the cores of its machine, and without a number of ranks it
+/// is one rank.
 ///
-/// **Errors**: [`Error::OutOfRange`] if `ranks` is not the number of processes; [`Error::Meet`].
+/// **Errors**: [`Error::NotDivided`] if `ranks` is not a multiple of the number of processes;
+/// [`Error::OutOfRange`]; [`Error::Meet`].
 pub fn join(
     meeting: &Meeting,
     fabric: Fabric,
@@ -50,17 +52,22 @@ pub fn join(
 ) -> Result<Machine, Error> {
     let (Meeting::Launched(member) | Meeting::Server(member)) = meeting;
     let size = member.processes as usize;
-    Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
+    let ranks = Error::check_range("ranks", ranks.unwrap_or(size), Machine::RANKS)?;
+    if !ranks.is_multiple_of(size) {
+        return Err(Error::NotDivided { ranks, processes: size });
+    }
+    let number = ranks.to_string();
+    let settings = &[settings, &[("ranks", &*number)]].concat();
     let connected = match meeting {
         Meeting::Launched(member) => member.connect(fabric, settings),
         Meeting::Server(member) => member.connect_without_launcher(fabric, settings),
     }?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = (cores / connected.neighbours.max(1) as usize).max(1);
-    let machine = Machine::new(size, workers.unwrap_or(share))?;
+    let machine = Machine::new(ranks, workers.unwrap_or(share))?;
     JOINED.set(Some(Joined::Rail(connected.rail)));
-    let (rank, connections) = (member.process as usize, connected.connections);
-    Ok(machine.over(Transport::Processes { rank, connections }))
+    let (process, connections) = (member.process as usize, connected.connections);
+    Ok(machine.over(Transport::Processes { process, connections }))
 }
 
 /// Creates the machine of all processes that `mpirun` has started. Without a number of workers each
@@ -77,9 +84,9 @@ pub fn join_mpi(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine,
     Ok(Machine::new(size, workers.unwrap_or(share))?.over(Transport::Mpi { rank }))
 }
 
-/// Runs `program` as the rank of this process. Returns the parts of the result by rank at rank 0,
-/// and the seconds of the slowest rank.
-pub(super) fn on_this_rank<F>(
+/// Runs `program` on the ranks of this process. Returns the parts of the result by rank in the process
+/// of rank 0, and the seconds of the slowest rank.
+pub(super) fn on_ranks_of_process<F>(
     machine: Machine,
     communication: Communication,
     observer: &Observer,
@@ -98,7 +105,11 @@ where
                 async move { gather::by_puts(&ctx, numbers(part.await?)).await }
             };
             match joined {
-                Joined::Rail(rail) => talpf::hook_on_rail(rail, config, main),
+                Joined::Rail(rail) => {
+                    let ranks = config.ranks / rail.processes();
+                    let parts = talpf::exec_on_rail(rail, talpf::Config { ranks, ..config }, main);
+                    parts.map(|parts| parts.into_iter().next().flatten())
+                }
                 #[cfg(feature = "mpi")]
                 Joined::Mpi(library) => talpf::hook(Arc::new(MpiWire::new(library)), config, main),
             }

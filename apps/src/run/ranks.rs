@@ -70,7 +70,7 @@ where
         Transport::Verbs => {
             on_ranks_here(machine, variant, communication, observer, program).map(Some)
         }
-        _ => super::processes::on_this_rank(machine, communication, observer, program),
+        _ => super::processes::on_ranks_of_process(machine, communication, observer, program),
     }
 }
 

@@ -9,10 +9,10 @@ pub enum Transport {
     /// Software verbs, with all ranks in this process.
     #[default]
     Verbs,
-    /// Software verbs over shared memory or TCP, with one rank per process.
+    /// Software verbs over shared memory or TCP, with as many ranks in each process.
     Processes {
-        /// Rank of this process.
-        rank: usize,
+        /// Number of this process.
+        process: usize,
         /// Connections between the processes.
         connections: Connections,
     },
@@ -29,7 +29,7 @@ impl Transport {
     pub fn has_first_rank(self) -> bool {
         match self {
             Self::Verbs => true,
-            Self::Processes { rank, .. } => rank == 0,
+            Self::Processes { process, .. } => process == 0,
             #[cfg(feature = "mpi")]
             Self::Mpi { rank } => rank == 0,
         }

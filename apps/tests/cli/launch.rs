@@ -66,6 +66,24 @@ fn processes_of_one_machine_share_memory_unless_asked_for_tcp() {
 }
 
 #[test]
+fn a_process_has_several_ranks() {
+    for run in [
+        "-n 2 --ranks-per-process 2 -- jacobi --size 40 --steps 9",
+        "-n 2 -- gauss-seidel --size 40 --steps 9 --ranks 4 --transport tcp",
+        "-n 3 -- nbody --particles 61 --block 10 --steps 3 --ranks 6 --replay",
+        "-n 2 --ranks-per-process 2 -- matmul-g --size 29 --block 8 --iterations 2",
+        "-n 2 -- jacobi --size 40 --steps 9 --ranks 6 --variant lpf",
+    ] {
+        let text = stdout_of(&talpf(&format!("launch {run} --quiet --check")));
+        let ranks = if run.contains("--ranks 6") { "6" } else { "4" };
+        assert_eq!(value(&text, "ranks"), ranks, "{run}");
+        assert!(value(&text, "verified").starts_with("yes"), "{run}: {text}");
+    }
+    let error = error_of(&talpf("launch -n 2 --ranks-per-process 2 -- jacobi --ranks 4"));
+    assert!(error.contains("--ranks"), "{error}");
+}
+
+#[test]
 fn a_launch_that_cannot_be_is_refused_before_it_starts() {
     for (arguments, expected) in [
         ("launch -n 0 -- jacobi", "expected a whole number from 1 to 1024"),
@@ -91,7 +109,7 @@ fn what_processes_cannot_do_is_an_error_of_theirs() {
     for (run, expected) in [
         ("jacobi --variant tampi", "tampi is not supported with --transport auto"),
         ("jacobi --variant serial", "variant serial has no ranks to run as processes"),
-        ("jacobi --ranks 3", "ranks is 3, expected 2 to 2"),
+        ("jacobi --ranks 3", "ranks is 3, expected a multiple of 2, the number of processes"),
         ("jacobi --trace /nowhere", "--trace is not supported with --transport auto"),
         (
             "jacobi --server h:1 --process 0 --processes 2",

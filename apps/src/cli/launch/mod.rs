@@ -5,6 +5,7 @@ mod options;
 mod part;
 mod remote;
 
+use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Stdio;
 use std::sync::mpsc::channel;
@@ -41,10 +42,11 @@ pub(super) fn run(options: &Options) -> Result<Option<u8>, Error> {
     let (sender, events) = channel();
     let forwarder = Forwarder::start(&sender)?;
     let mut children = Children::new(processes);
+    let line = options.line(processes as usize);
     for process in 0..processes {
         let (server, secret) = (server_address.clone(), secret.clone());
         let member = Membership { process, processes, server, secret, timeout };
-        let line = options.line();
+        let line = line.iter().map(OsString::as_os_str);
         let command = match &remote {
             None => local(member, line).map(|command| (command, None)),
             Some(remote) => remote.command(&member, line),

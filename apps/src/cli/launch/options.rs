@@ -1,6 +1,6 @@
 //! Options of `talpf launch`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -20,6 +20,10 @@ pub(crate) struct Options {
         required_unless_present = "hosts"
     )]
     pub(super) processes: Option<usize>,
+
+    /// Ranks of each process
+    #[arg(long, value_name = "R", value_parser = number_within(Machine::RANKS))]
+    ranks_per_process: Option<usize>,
 
     /// Run on other machines: a name in each line, and the number of its processes if that is not 1
     #[arg(long, value_name = "FILE")]
@@ -54,8 +58,17 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the arguments of each process.
-    pub(crate) fn line(&self) -> impl Iterator<Item = &OsStr> {
-        self.line.iter().map(OsString::as_os_str)
+    /// Returns the arguments of a process, as far as they do not follow from the number of processes.
+    pub(crate) fn line_of_one(&self) -> Vec<OsString> {
+        self.line(self.processes.unwrap_or(1))
+    }
+
+    /// Returns the arguments of each of `processes` processes.
+    pub(crate) fn line(&self, processes: usize) -> Vec<OsString> {
+        let mut line = self.line.clone();
+        if let Some(each) = self.ranks_per_process {
+            line.extend(["--ranks".into(), (each * processes).to_string().into()]);
+        }
+        line
     }
 }
