@@ -201,12 +201,7 @@ impl AllGather {
     /// Adds the part that a remote rank has sent.
     ///
     /// **Errors**: it has given that part before, or is too far ahead. Nothing is kept then.
-    pub(crate) fn give_remote(
-        &self,
-        rank: Rank,
-        number: u64,
-        part: Part,
-    ) -> Result<(), String> {
+    pub(crate) fn give_remote(&self, rank: Rank, number: u64, part: Part) -> Result<(), String> {
         let mut state = self.state.lock();
         // A call that a rank of this process has not made is not over.
         let next = state.next.iter().copied().min().unwrap_or(0);

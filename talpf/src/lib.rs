@@ -1,8 +1,8 @@
 //! Task-aware one-sided communication: put, get, atomics and syncs as tasks.
 //!
-//! [`exec()`] runs a program on several ranks, [`hook()`] on one rank of several processes. Each
-//! has a [`Context`]: it registers arrays as [`MemorySlot`]s, issues operations on them, and ends
-//! rounds with syncs. Operations are tasks that use their local regions as input or output; a sync
+//! [`exec()`] runs a program on several ranks, [`hook()`] on one rank of several processes,
+//! [`exec_on_rail`] on several ranks of each. A rank has a [`Context`]: it registers arrays as
+//! [`MemorySlot`]s, issues operations on them, and ends rounds with syncs. Operations are tasks that use their local regions as input or output; a sync
 //! is a task that opens *windows* for puts of peers, and the regions of the windows are in use
 //! until the round has ended. So a task that computes simply declares the regions it reads and
 //! writes.

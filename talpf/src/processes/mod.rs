@@ -225,7 +225,8 @@ impl Processes {
             self.failure.fail(&[self.speaker()], &Error::Device(error.clone()));
         }
         if let Some(panic) = self.wire.as_ref().and_then(|wire| wire.panic()) {
-            self.failure.fail_with_reason(self.speaker(), &format!("the wire has panicked: {panic}"));
+            self.failure
+                .fail_with_reason(self.speaker(), &format!("the wire has panicked: {panic}"));
         }
         while let Some((from, bytes)) = self.device.receive_datagram() {
             self.handle_message(from, &bytes);
@@ -322,7 +323,9 @@ impl Processes {
             }
             ControlMessage::Finished => {
                 let ranks = self.distribution.of(process).map(Rank);
-                ranks.filter_map(|rank| self.peers.remote(rank)).for_each(RemotePeer::note_finished);
+                ranks
+                    .filter_map(|rank| self.peers.remote(rank))
+                    .for_each(RemotePeer::note_finished);
             }
             ControlMessage::Idle(traffic) => {
                 if !self.termination.receive(process, traffic) {

@@ -56,7 +56,14 @@ impl WindowTable {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
         let hints = CachePadded::new(Hints::default());
         let (notes, most_ahead) = (false, MOST_AHEAD);
-        WindowTable { credits, limited: 0..ranks, notes, most_ahead, hints, state: Mutex::new(state) }
+        WindowTable {
+            credits,
+            limited: 0..ranks,
+            notes,
+            most_ahead,
+            hints,
+            state: Mutex::new(state),
+        }
     }
 
     /// Sets the sources whose credit is limited here; others have all that they ask for.

@@ -44,10 +44,11 @@ where
         let start = |rail| scope.spawn(move || exec_on_rail(Arc::new(rail), config.clone(), main));
         let threads: Vec<_> = rails.into_iter().map(start).collect();
         let results = threads.into_iter().map(|thread| thread.join().unwrap());
-        results.flat_map(|results| match results {
-            Ok(results) => results.into_iter().map(Ok).collect(),
-            Err(error) => Vec::from_iter((0..each).map(|_| Err(error.clone()))),
-        })
-        .collect()
+        results
+            .flat_map(|results| match results {
+                Ok(results) => results.into_iter().map(Ok).collect(),
+                Err(error) => Vec::from_iter((0..each).map(|_| Err(error.clone()))),
+            })
+            .collect()
     })
 }
