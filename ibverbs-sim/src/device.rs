@@ -174,6 +174,11 @@ impl Device {
         self.core.port.as_ref().is_some_and(|port| port.is_lost(process))
     }
 
+    /// Returns `true` if a process is lost because it showed no life.
+    pub fn is_silent(&self, process: u32) -> bool {
+        self.core.port.as_ref().is_some_and(|port| port.is_silent(process))
+    }
+
     /// Returns `true` if [`arm`](Self::arm) returns an object to sleep on, unless something waits for
     /// room.
     pub fn has_event(&self) -> bool {

@@ -46,9 +46,18 @@ pub(super) struct MeetingOptions {
         value_parser = number_within(1..=86400)
     )]
     timeout: Option<usize>,
+
+    /// Time without a sign of life after which a process counts as lost [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = number_within(1..=86400))]
+    peer_timeout: Option<usize>,
 }
 
 impl MeetingOptions {
+    /// Returns the time without a sign of life after which a process is given up, if one is given.
+    pub(super) fn peer_timeout(&self) -> Option<Duration> {
+        self.peer_timeout.map(|seconds| Duration::from_secs(seconds as u64))
+    }
+
     /// Returns the way in which this process finds others; `None` if it is alone.
     ///
     /// **Errors**: [`Error::Launch`]; [`Error::NotTogether`].

@@ -5,11 +5,11 @@ use std::thread;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use ibverbs_sim::bootstrap::Fabric;
+use ibverbs_sim::bootstrap::{Fabric, PEER_TIMEOUT};
 use talpf::Settings;
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
-use talpf_apps::run::{App, Machine, Problem, Slowdown, Variant, processes};
+use talpf_apps::run::{App, Links, Machine, Problem, Slowdown, Variant, processes};
 
 use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
@@ -177,6 +177,9 @@ impl RunOptions {
             (None, Some(Meeting::Launched(_))) if transport == Transport::Mpi => {
                 return Err(Error::NotTogether { option, with: "talpf launch" });
             }
+            (None, _) if self.meeting.peer_timeout().is_some() => {
+                return Err(Error::NotTogether { option: "--peer-timeout", with: option });
+            }
             (None, _) if transport == Transport::Mpi => self.over_mpi(),
             (None, _) => {
                 must_be_alone()?;
@@ -199,8 +202,10 @@ impl RunOptions {
                     ("variant", variant.name()),
                 ];
                 settings.extend(numbers.iter().map(|(name, number)| (*name, &**number)));
+                let peer_timeout = self.meeting.peer_timeout().unwrap_or(PEER_TIMEOUT);
+                let links = Links { fabric, peer_timeout };
                 self.of_processes(|ranks, workers| {
-                    processes::join(&meeting, fabric, &settings, ranks, workers)
+                    processes::join(&meeting, links, &settings, ranks, workers)
                 })
             }
         }?;

@@ -23,6 +23,15 @@ pub struct Membership {
     pub timeout: Duration,
 }
 
+/// Links between the processes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Links {
+    /// Connections between processes.
+    pub fabric: Fabric,
+    /// Time without a sign of life after which a process is given up.
+    pub peer_timeout: Duration,
+}
+
 impl Membership {
     /// Time in which all processes must have met, unless another is given.
     pub const TIMEOUT: Duration = Duration::from_secs(20);
@@ -33,13 +42,13 @@ impl Membership {
     /// **Errors**: [`Error::Meet`].
     pub(super) fn connect(
         &self,
-        fabric: Fabric,
+        links: Links,
         settings: &[(&str, &str)],
     ) -> Result<Connected, Error> {
         let Self { process, processes, ref server, ref secret, timeout } = *self;
         let secret = secret.as_bytes();
         let connected = TcpBootstrap::join(server, process, processes, secret, settings, timeout)
-            .and_then(|mut bootstrap| connect(&mut bootstrap, fabric));
+            .and_then(|mut bootstrap| connect(&mut bootstrap, links.fabric, links.peer_timeout));
         connected.map_err(Error::Meet)
     }
 
@@ -48,11 +57,11 @@ impl Membership {
     /// **Errors**: [`Error::Meet`].
     pub(super) fn connect_without_launcher(
         &self,
-        fabric: Fabric,
+        links: Links,
         settings: &[(&str, &str)],
     ) -> Result<Connected, Error> {
         if self.process > 0 {
-            return self.connect(fabric, settings);
+            return self.connect(links, settings);
         }
         let server = BootstrapServer::listen(&*self.server, self.processes, self.secret.as_bytes());
         let server = server.map_err(Error::Meet)?;
@@ -60,7 +69,7 @@ impl Membership {
         thread::scope(|scope| {
             // The others have to learn why this process ends, if it does.
             scope.spawn(move || server.run(timeout));
-            self.connect(fabric, settings)
+            self.connect(links, settings)
         })
     }
 }

@@ -31,7 +31,7 @@ pub use app::{App, ForkJoin, Measure, Outcome, Problem, Serial, Tasks, Work, run
 pub use interrupt::Interrupt;
 pub use launched::Launched;
 pub use machine::{Machine, Simulation, Slowdown};
-pub use membership::Membership;
+pub use membership::{Links, Membership};
 pub use observer::Observer;
 pub use progress::Progress;
 pub use solution::Solution;

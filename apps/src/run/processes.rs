@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::thread;
 
 use ibverbs_sim::Rail;
-use ibverbs_sim::bootstrap::Fabric;
 #[cfg(feature = "mpi")]
 use tampi_shim::mpi::{self, Library, MpiWire};
 
 #[cfg(feature = "mpi")]
 use super::Messages;
 use super::{
-    Communication, Machine, Membership, Observer, Part, RankContext, Transport, gather, ranks,
+    Communication, Links, Machine, Membership, Observer, Part, RankContext, Transport, gather,
+    ranks,
 };
 use crate::Error;
 
@@ -45,7 +45,7 @@ pub enum Meeting {
 /// [`Error::OutOfRange`]; [`Error::Meet`].
 pub fn join(
     meeting: &Meeting,
-    fabric: Fabric,
+    links: Links,
     settings: &[(&str, &str)],
     ranks: Option<usize>,
     workers: Option<usize>,
@@ -59,8 +59,8 @@ pub fn join(
     let number = ranks.to_string();
     let settings = &[settings, &[("ranks", &*number)]].concat();
     let connected = match meeting {
-        Meeting::Launched(member) => member.connect(fabric, settings),
-        Meeting::Server(member) => member.connect_without_launcher(fabric, settings),
+        Meeting::Launched(member) => member.connect(links, settings),
+        Meeting::Server(member) => member.connect_without_launcher(links, settings),
     }?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = (cores / connected.neighbours.max(1) as usize).max(1);

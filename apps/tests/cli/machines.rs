@@ -124,7 +124,10 @@ fn a_cut_cable_ends_the_run() {
     let output: Output = launcher.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains(" failed: its process has ended"), "{errors}");
+    assert!(
+        errors.contains(" failed: its process has shown no life for the peer timeout"),
+        "{errors}"
+    );
     println!("the run had ended {:.1} s after its cable was cut", begin.elapsed().as_secs_f64());
     all_end(&processes);
 }

@@ -98,6 +98,8 @@ fn a_place_that_makes_no_sense_is_refused() {
         ("--server localhost:1 --process 0", "--processes"),
         ("--process 0", "--server"),
         ("--timeout 3", "--server"),
+        ("--peer-timeout 3", "--peer-timeout is not supported with --transport verbs"),
+        ("--peer-timeout 0", "expected a whole number from 1 to 86400"),
         ("--server h:1 --process 2 --processes 2", "process 2 of 2: numbers are from 0 to 1"),
         ("--server h:1 --process 0 --processes 2000", "from 1 to 1024"),
         ("--server nowhere --process 0 --processes 2", "cannot listen at nowhere: "),
@@ -147,5 +149,68 @@ fn every_survivor_names_a_process_that_is_killed() {
             assert!(seconds < 20.0, "{fabric}: {seconds} s");
             println!("{fabric}: all survivors of process {victim} had ended after {seconds:.3} s");
         }
+    }
+}
+
+/// Starts three processes of a run that lasts until something ends it, and waits for their workers.
+fn endless(options: &str) -> Vec<Child> {
+    let server = free_address();
+    let start = |process| {
+        let run = "jacobi --size 32 --block 8 --steps 1000000000 --quiet";
+        start(&format!("{run} {options} {}", place(&server, process, 3)), "s")
+    };
+    let children: Vec<_> = (0..3).map(start).collect();
+    children.iter().for_each(|child| started(Pid::from_child(child)));
+    children
+}
+
+/// Waits until a process has ended.
+fn end_of(child: &mut Child) {
+    while child.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn every_survivor_names_a_process_that_is_stopped() {
+    for fabric in ["tcp", "shm"] {
+        for victim in [0, 2] {
+            let mut children = endless(&format!("--fabric {fabric} --peer-timeout 2"));
+            let mut stopped = children.remove(victim);
+            let begin = Instant::now();
+            kill_process(Pid::from_child(&stopped), Signal::STOP).unwrap();
+            children.iter_mut().for_each(end_of);
+            let seconds = begin.elapsed().as_secs_f64();
+            let expected = format!("rank {victim} failed: its process has shown no life");
+            for child in children {
+                let error = error_of(&child.wait_with_output().unwrap());
+                assert!(error.contains(&expected), "{fabric}: {error}");
+            }
+            // 3 s on an idle machine.
+            assert!((2.0..20.0).contains(&seconds), "{fabric}: {seconds} s");
+            println!("{fabric}: all survivors of process {victim} had ended after {seconds:.3} s");
+            // It learns that the others have given it up.
+            kill_process(Pid::from_child(&stopped), Signal::CONT).unwrap();
+            end_of(&mut stopped);
+            let error = error_of(&stopped.wait_with_output().unwrap());
+            assert!(error.contains(" failed: "), "{fabric}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_is_stopped_for_less_than_the_timeout_changes_nothing() {
+    for fabric in ["tcp", "shm"] {
+        let mut children = endless(&format!("--fabric {fabric} --peer-timeout 20"));
+        let stopped = Pid::from_child(&children[1]);
+        kill_process(stopped, Signal::STOP).unwrap();
+        thread::sleep(Duration::from_millis(1500));
+        kill_process(stopped, Signal::CONT).unwrap();
+        thread::sleep(Duration::from_millis(500));
+        let ended = children.iter_mut().any(|child| child.try_wait().unwrap().is_some());
+        children.iter_mut().for_each(|child| child.kill().unwrap());
+        let outputs = children.into_iter().map(|child| child.wait_with_output().unwrap());
+        let errors = outputs.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
+        assert!(!ended, "{fabric}: {:?}", errors.collect::<Vec<_>>());
     }
 }

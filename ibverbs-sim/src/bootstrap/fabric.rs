@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use super::{Bootstrap, BootstrapError, machine, message, message::Fields};
-use crate::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, TcpMeeting};
+use super::{Bootstrap, BootstrapError, life::Life, machine, message, message::Fields};
+use crate::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting};
 
 /// Connections between the processes of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl fmt::Display for Connections {
 }
 
 /// Key of the value by which a process introduces itself.
-const CARD: &str = "verbs-card-1";
+const CARD: &str = "verbs-card-2";
 
 /// The values by which a process introduces itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,45 +77,76 @@ struct Card {
     machine: u64,
     /// Random number; the run takes that of process 0.
     run: [u64; 2],
-    /// Address at which the process listens, if it does.
-    address: Option<SocketAddr>,
+    /// Addresses at which the process listens, if it does, for data and for signs of life.
+    addresses: Option<[SocketAddr; 2]>,
 }
 
-/// Connects this process to all others of its run, by one fence of the bootstrap.
+/// Time without a sign of life after which a process is given up, unless another is asked for.
+pub const PEER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connects this process to all others of its run, by one fence of the bootstrap. A process that shows
+/// no life for `peer_timeout`, because it is stopped or its machine is not reached, is lost then; one
+/// that computes shows life.
 ///
 /// **Errors**: a process does not come; a process has another fabric; processes are on several
 /// machines and shall share memory; the operating system refuses what a connection needs.
-pub fn connect(bootstrap: &mut dyn Bootstrap, fabric: Fabric) -> Result<Connected, BootstrapError> {
-    let listener = match fabric {
+pub fn connect(
+    bootstrap: &mut dyn Bootstrap,
+    fabric: Fabric,
+    peer_timeout: Duration,
+) -> Result<Connected, BootstrapError> {
+    let listeners = match fabric {
         Fabric::Shm => None,
-        Fabric::Auto | Fabric::Tcp => Some(listen(bootstrap.address())?),
+        Fabric::Auto | Fabric::Tcp => {
+            let address = bootstrap.address();
+            let ((data, at), (life, life_at)) = (listen(address)?, listen(address)?);
+            Some(((data, life), [at, life_at]))
+        }
     };
-    let (listener, address) = listener.unzip();
-    let machine = machine::machine();
-    let own = Card { fabric, machine, run: [machine::random(), machine::random()], address };
+    let (listeners, addresses) = listeners.unzip();
+    let own = Card {
+        fabric,
+        machine: machine::machine(),
+        run: [machine::random(), machine::random()],
+        addresses,
+    };
     let meeting = Meeting {
         process: bootstrap.process(),
         timeout: bootstrap.timeout(),
         fabric,
-        machine,
+        machine: own.machine,
         cards: exchange(bootstrap, &own)?,
     };
     let (neighbours, processes) = (meeting.neighbours(), meeting.cards.len());
     let is_together = neighbours.len() == processes;
-    let rail: Arc<dyn Rail> = match listener {
-        Some(listener) if fabric == Fabric::Tcp => Arc::new(meeting.tcp(listener, &neighbours)?),
-        _ if is_together => Arc::new(meeting.shm(&neighbours)?),
-        None => return Err(meeting.other_machine(&neighbours)),
-        Some(listener) => {
-            // In the same order in all processes, so that no two wait for each other.
-            let network = Arc::new(meeting.tcp(listener, &neighbours)?);
-            Arc::new(RoutedRail::new(Arc::new(meeting.shm(&neighbours)?), &neighbours, network))
+    // In the same order in all processes, so that no two wait for each other.
+    let (network, life) = match listeners {
+        Some((data, life)) if fabric == Fabric::Tcp || !is_together => {
+            let network = Packets::new(Arc::new(meeting.tcp(data, &neighbours, Use::Data)?));
+            (Some(Arc::new(network)), Some(meeting.tcp(life, &neighbours, Use::Life)?))
         }
+        None if !is_together => return Err(meeting.other_machine(&neighbours)),
+        _ => (None, None),
     };
+    let machine = match fabric {
+        Fabric::Tcp => None,
+        Fabric::Auto | Fabric::Shm => Some(Arc::new(meeting.shm(&neighbours)?)),
+    };
+    let rail: Arc<dyn Rail> = match (&machine, network) {
+        (Some(machine), Some(network)) => {
+            Arc::new(RoutedRail::new(Arc::clone(machine) as _, &neighbours, network))
+        }
+        (Some(machine), None) => Arc::clone(machine) as _,
+        (None, network) => network.ok_or_else(|| meeting.other_machine(&neighbours))?,
+    };
+    let of_machine = machine.as_ref().map(|rail| (rail, &*neighbours));
+    let watch = Life::new(&rail, of_machine, life, peer_timeout).start();
+    watch.map_err(|source| meeting.failed(fabric, source))?;
+    let own = own.machine;
     let mut machines: Vec<u64> = meeting.cards.iter().map(|card| card.machine).collect();
     machines.sort_unstable();
     let has_neighbours = machines.array_windows().any(|[a, b]| a == b);
-    let on_this = machines.iter().filter(|other| **other == machine).count();
+    let on_this = machines.iter().filter(|other| **other == own).count();
     machines.dedup();
     let within = if fabric == Fabric::Tcp { Fabric::Tcp } else { Fabric::Shm };
     let connections = Connections {
@@ -152,6 +183,13 @@ fn exchange(bootstrap: &mut dyn Bootstrap, own: &Card) -> Result<Vec<Card>, Boot
     Ok(cards)
 }
 
+/// Uses of the connections between two processes.
+#[derive(Clone, Copy)]
+enum Use {
+    Data,
+    Life,
+}
+
 /// Processes that know each other and are not connected.
 struct Meeting {
     process: u32,
@@ -186,15 +224,21 @@ impl Meeting {
             .map_err(|source| self.failed(Fabric::Shm, source))
     }
 
-    fn tcp(&self, listener: TcpMeeting, neighbours: &[u32]) -> Result<Packets, BootstrapError> {
+    fn tcp(
+        &self,
+        listener: TcpMeeting,
+        neighbours: &[u32],
+        of: Use,
+    ) -> Result<SocketWire, BootstrapError> {
         let is_far = |process: u32| !neighbours.contains(&process);
-        let address = |(process, card): (u32, &Card)| card.address.filter(|_| is_far(process));
+        let address = |(process, card): (u32, &Card)| {
+            card.addresses.filter(|_| is_far(process)).map(|addresses| addresses[of as usize])
+        };
         let addresses: Vec<_> = (0..).zip(&self.cards).map(address).collect();
         let [high, low] = self.run();
-        let secret = u128::from(high) << 64 | u128::from(low);
+        let secret = (u128::from(high) << 64 | u128::from(low)) ^ of as u128;
         let wire = listener.join(self.process, &addresses, secret, self.timeout);
-        let wire = wire.map_err(|source| self.failed(Fabric::Tcp, source))?;
-        Ok(Packets::new(Arc::new(wire)))
+        wire.map_err(|source| self.failed(Fabric::Tcp, source))
     }
 
     fn failed(&self, fabric: Fabric, source: io::Error) -> BootstrapError {
@@ -216,8 +260,9 @@ impl Card {
         for word in [self.machine, self.run[0], self.run[1]] {
             bytes.extend(word.to_le_bytes());
         }
-        let address = self.address.map(|address| address.to_string());
-        message::push(&mut bytes, address.unwrap_or_default().as_bytes());
+        for address in self.addresses.iter().flatten() {
+            message::push(&mut bytes, address.to_string().as_bytes());
+        }
         bytes
     }
 
@@ -228,10 +273,12 @@ impl Card {
         let fabric = all.into_iter().find(|fabric| fabric.to_string() == name)?;
         let mut word = || Some(u64::from(fields.number()?) | u64::from(fields.number()?) << 32);
         let (machine, run) = (word()?, [word()?, word()?]);
-        let address = fields.text()?;
-        let address = if address.is_empty() { None } else { Some(address.parse().ok()?) };
-        let is_complete = fields.is_empty() && (address.is_some() || fabric == Fabric::Shm);
-        is_complete.then_some(Self { fabric, machine, run, address })
+        let mut address = || fields.text()?.parse().ok();
+        let addresses = match fabric {
+            Fabric::Shm => None,
+            Fabric::Auto | Fabric::Tcp => Some([address()?, address()?]),
+        };
+        fields.is_empty().then_some(Self { fabric, machine, run, addresses })
     }
 }
 
@@ -258,10 +305,11 @@ mod tests {
 
     #[test]
     fn a_card_comes_back() {
-        let address = Some("[::1]:65535".parse().unwrap());
-        let card = Card { fabric: Fabric::Tcp, machine: u64::MAX - 1, run: [1 << 63, 7], address };
+        let addresses = Some(["[::1]:65535", "127.0.0.1:1"].map(|at| at.parse().unwrap()));
+        let card =
+            Card { fabric: Fabric::Tcp, machine: u64::MAX - 1, run: [1 << 63, 7], addresses };
         assert_eq!(Card::decode(&card.encode()), Some(card.clone()));
-        let alone = Card { fabric: Fabric::Shm, address: None, ..card };
+        let alone = Card { fabric: Fabric::Shm, addresses: None, ..card };
         assert_eq!(Card::decode(&alone.encode()), Some(alone.clone()));
         let nowhere = Card { fabric: Fabric::Auto, ..alone };
         assert_eq!(Card::decode(&nowhere.encode()), None);

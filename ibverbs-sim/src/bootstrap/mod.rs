@@ -9,6 +9,7 @@
 //! - `message`: the messages between a process and the server, and their conversion.
 //! - `server`: the TCP server at which processes meet; `client`: the bootstrap of those processes.
 //! - `fabric`: the choice of a rail between each two processes.
+//! - `life`: the watch over processes that are stopped, or not reached.
 //! - `machine`: the identity of the machine of a process.
 //!
 //! Everything here waits, and runs before there are queue pairs. Nothing that a process or a stranger
@@ -17,6 +18,7 @@
 mod client;
 mod error;
 mod fabric;
+mod life;
 mod machine;
 mod message;
 mod server;
@@ -25,7 +27,7 @@ use std::{net::IpAddr, time::Duration};
 
 pub use self::client::TcpBootstrap;
 pub use self::error::BootstrapError;
-pub use self::fabric::{Connected, Connections, Fabric, connect};
+pub use self::fabric::{Connected, Connections, Fabric, PEER_TIMEOUT, connect};
 pub use self::server::BootstrapServer;
 
 /// A way for the processes of a run to exchange small values before they are connected.

@@ -84,6 +84,8 @@ pub(crate) struct Port {
     polled: TryLock<Polled>,
     /// Processes that are known to be lost, set once all their packets have been delivered.
     lost: Box<[AtomicBool]>,
+    /// Processes that are lost because they showed no life.
+    silent: Box<[AtomicBool]>,
     /// Packets ever received from each process.
     received: Box<[AtomicU64]>,
     datagrams: Mutex<Datagrams>,
@@ -140,6 +142,7 @@ impl Port {
             outgoing: Outgoing::new(&*rail),
             polled: TryLock::new(polled),
             lost: (0..processes).map(|_| AtomicBool::new(false)).collect(),
+            silent: (0..processes).map(|_| AtomicBool::new(false)).collect(),
             received: (0..processes).map(|_| AtomicU64::new(0)).collect(),
             datagrams: Mutex::default(),
             regions: (0..processes).map(|_| MappedRegions::default()).collect(),
@@ -161,6 +164,11 @@ impl Port {
     /// Returns `true` if a process is known to be lost and all its packets have been delivered.
     pub(crate) fn is_lost(&self, process: u32) -> bool {
         self.lost.get(process as usize).is_some_and(|lost| lost.load(Ordering::Acquire))
+    }
+
+    /// Returns `true` if a process is lost because it showed no life.
+    pub(crate) fn is_silent(&self, process: u32) -> bool {
+        self.silent.get(process as usize).is_some_and(|silent| silent.load(Ordering::Acquire))
     }
 
     pub(crate) fn has_unsent(&self) -> bool {
@@ -296,6 +304,11 @@ impl Port {
                     }
                     LossReason::WirePanicked => {
                         polled.error.get_or_insert(Error::WirePanicked { call: "send" });
+                    }
+                    LossReason::Silent => {
+                        if let Some(silent) = self.silent.get(process as usize) {
+                            silent.store(true, Ordering::Release);
+                        }
                     }
                     LossReason::Ended => {}
                 }

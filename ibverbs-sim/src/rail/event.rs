@@ -48,6 +48,9 @@ pub enum LossReason {
     /// The process has sent bytes that mean nothing, and was given up.
     #[error("it has sent {0}")]
     Malformed(&'static str),
+    /// The process was given up by [`Rail::give_up`](super::Rail::give_up), as it shows no life.
+    #[error("it shows no life")]
+    Silent,
     /// The wire has panicked with a packet to the process.
     #[error("the wire to it has panicked")]
     WirePanicked,

@@ -194,6 +194,13 @@ pub trait Rail: Send + Sync + 'static {
     /// taken what was sent before. A later [`poll`](Self::poll) sends it.
     fn has_unsent(&self) -> bool;
 
+    /// Gives up a process that shows no life, which may still be there: it is lost with the next
+    /// [`poll`](Self::poll), with [`LossReason::Silent`]. Who sleeps is woken. Memory that the process may
+    /// be about to use stays registered: see [`deregister`](Self::deregister).
+    fn give_up(&self, process: u32) {
+        let _ = process;
+    }
+
     /// Announces that the caller is about to sleep, and says what it may sleep on. The next
     /// [`poll`](Self::poll) takes the announcement back.
     fn arm(&self) -> Armed<'_>;

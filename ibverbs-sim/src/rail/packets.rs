@@ -40,6 +40,8 @@ pub struct Packets {
     emulation: Emulation,
     outgoing: Outgoing,
     lost: Box<[AtomicBool]>,
+    /// Processes that were given up.
+    silent: Box<[AtomicBool]>,
     /// Held by the thread that polls.
     polling: TryLock<()>,
 }
@@ -54,6 +56,7 @@ impl Packets {
             emulation: Emulation::new(processes),
             outgoing: Outgoing((0..processes).map(|_| Queue::new()).collect()),
             lost: (0..processes).map(|_| AtomicBool::new(false)).collect(),
+            silent: (0..processes).map(|_| AtomicBool::new(false)).collect(),
             polling: TryLock::new(()),
         }
     }
@@ -208,7 +211,9 @@ impl Rail for Packets {
             }
         });
         for process in (0..self.processes()).filter(|process| *process != self.process()) {
-            if self.wire.is_lost(process) {
+            if self.silent[process as usize].load(Ordering::Acquire) {
+                self.lose(process, LossReason::Silent, &mut counting);
+            } else if self.wire.is_lost(process) {
                 self.lose(process, LossReason::Ended, &mut counting);
             } else if self.outgoing.has_panicked(process) {
                 self.lose(process, LossReason::WirePanicked, &mut counting);
@@ -228,6 +233,13 @@ impl Rail for Packets {
             self.emulation.has_unsent(process) || !queue.packets.lock().is_empty()
         };
         others.any(is_unsent) || self.wire.has_unsent()
+    }
+
+    fn give_up(&self, process: u32) {
+        if let Some(silent) = self.silent.get(process as usize) {
+            silent.store(true, Ordering::Release);
+            callback::call("the end of a connection", || self.wire.give_up(process));
+        }
     }
 
     fn arm(&self) -> Armed<'_> {

@@ -273,6 +273,11 @@ impl Rail for RoutedRail {
         self.machine.has_unsent() || self.network.has_unsent()
     }
 
+    fn give_up(&self, process: u32) {
+        let (rail, number) = self.route(process);
+        rail.give_up(number);
+    }
+
     fn arm(&self) -> Armed<'_> {
         match (self.machine.arm(), self.network.arm()) {
             (Armed::Ready, _) | (_, Armed::Ready) => Armed::Ready,

@@ -54,6 +54,11 @@ pub trait Wire: Send + Sync + 'static {
     /// Returns `true` if no packet will arrive from a process any more.
     fn is_lost(&self, process: u32) -> bool;
 
+    /// Ends the connection with a process that shows no life, which is lost then.
+    fn give_up(&self, process: u32) {
+        let _ = process;
+    }
+
     /// Returns a file descriptor that is readable as long as [`poll`](Self::poll) has something to do:
     /// packets have arrived, queued ones can be sent, or a process is lost. `None` if the wire has
     /// none: it is polled again and again then.

@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use rustix::{
     event::epoll,
     io::Errno,
-    net::{RecvFlags, SendFlags, recv, send},
+    net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
 };
 
 use super::{MAX_PACKET, Wire};
@@ -226,6 +226,13 @@ impl Wire for SocketWire {
 
     fn is_lost(&self, process: u32) -> bool {
         self.peer(process).is_some_and(Peer::is_lost)
+    }
+
+    fn give_up(&self, process: u32) {
+        if let Some(peer) = self.peer(process) {
+            // The next read returns the end of the stream. The peer may have ended before.
+            let _ = shutdown(&peer.socket, Shutdown::Both);
+        }
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

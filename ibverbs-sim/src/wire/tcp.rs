@@ -11,8 +11,6 @@ use std::{
     time::Duration,
 };
 
-use rustix::net::sockopt;
-
 use super::{ConnectAttempts, SocketWire};
 
 /// First bytes of a handshake: the name of the protocol and its version.
@@ -21,10 +19,6 @@ const MAGIC: [u8; 8] = *b"verbtcp\x01";
 const HANDSHAKE: usize = MAGIC.len() + size_of::<u128>() + 2 * size_of::<u32>();
 /// Most connections of strangers, or of processes whose handshake has not come, at a time.
 const MAX_PENDING: usize = 1024;
-/// Longest time for which a machine that does not answer is believed to be there.
-const SILENCE: Duration = Duration::from_secs(5);
-/// Probes in that time while nothing else is sent.
-const PROBES: u32 = 4;
 
 /// A process that listens for the other processes of a run.
 #[derive(Debug)]
@@ -61,7 +55,8 @@ impl TcpMeeting {
     /// theirs, by process: `None` for this one, and for those that the wire does not lead to, which
     /// is mutual. `secret` is the same in all processes, and known to nobody else.
     ///
-    /// A connection whose other machine does not answer for 5 s ends.
+    /// A connection whose other machine does not answer stays: [`connect`](crate::bootstrap::connect)
+    /// watches the life of processes.
     ///
     /// **Errors**: a process has not connected in time; it expects another number of processes; two
     /// have the same number.
@@ -151,11 +146,6 @@ impl Pending {
     /// Takes a new connection, on which a process that has connected introduces itself first.
     fn new(mut socket: TcpStream, to: Option<u32>, here: Identity) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        sockopt::set_socket_keepalive(&socket, true)?;
-        sockopt::set_tcp_keepidle(&socket, SILENCE / (PROBES + 1))?;
-        sockopt::set_tcp_keepintvl(&socket, SILENCE / (PROBES + 1))?;
-        sockopt::set_tcp_keepcnt(&socket, PROBES)?;
-        sockopt::set_tcp_user_timeout(&socket, SILENCE.as_millis() as u32)?;
         if to.is_some() {
             socket.write_all(&here.handshake())?;
         }

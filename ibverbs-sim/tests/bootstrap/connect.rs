@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::IpAddr, time::Duration};
 
 use ibverbs_sim::{
     RailEvent,
-    bootstrap::{Bootstrap, BootstrapError, Connected, Connections, Fabric, connect},
+    bootstrap::{Bootstrap, BootstrapError, Connected, Connections, Fabric, PEER_TIMEOUT, connect},
 };
 
 use super::{Server, TIMEOUT, each};
@@ -14,8 +14,9 @@ fn connected(
     fabric: impl Fn(u32) -> Fabric + Sync,
 ) -> Vec<Result<Connected, BootstrapError>> {
     let server = Server::start(processes, TIMEOUT);
-    let all =
-        each(processes, |process| connect(&mut server.join(process, processes), fabric(process)));
+    let all = each(processes, |process| {
+        connect(&mut server.join(process, processes), fabric(process), PEER_TIMEOUT)
+    });
     assert_eq!(server.error(), None);
     all
 }
@@ -109,7 +110,10 @@ impl Bootstrap for Forged {
 #[test]
 fn a_card_that_makes_no_sense_is_named_with_its_process() {
     for card in [&b""[..], b"\x04\0\0\0auto", &[0; 40]] {
-        let error = connect(&mut Forged(card.to_vec()), Fabric::Auto).err().unwrap().to_string();
-        assert_eq!(error, "process 0 has put no \"verbs-card-1\" that makes sense");
+        let error = connect(&mut Forged(card.to_vec()), Fabric::Auto, PEER_TIMEOUT)
+            .err()
+            .unwrap()
+            .to_string();
+        assert_eq!(error, "process 0 has put no \"verbs-card-2\" that makes sense");
     }
 }

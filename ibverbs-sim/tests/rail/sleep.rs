@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc, thread};
 
-use ibverbs_sim::{Armed, LossReason, Packets, Rail, RailEvent, SocketWire, Wire};
+use ibverbs_sim::{Armed, LossReason, Packets, Rail, RailError, RailEvent, SocketWire, Wire};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{packets, routed, shm};
@@ -107,4 +107,20 @@ fn room_for_what_is_unsent_wakes_a_rail_over_sockets() {
         assert_eq!(rail.poll(&mut |event| panic!("{event:?}")), 0);
     }
     assert!(!is_ready(&rail), "all is sent");
+}
+
+#[test]
+fn a_peer_that_is_given_up_wakes_a_rail_that_sleeps() {
+    for [a, b] in pairs() {
+        let rail = Arc::clone(&a);
+        let sleeper = thread::spawn(move || Incoming::new(&*rail).next());
+        a.give_up(1);
+        assert_eq!(sleeper.join().unwrap(), Err(LossReason::Silent));
+        assert_eq!(a.send(1, b"late"), Err(RailError::Lost { process: 1 }));
+        // Its own numbers, and those of nobody, are ignored.
+        a.give_up(0);
+        a.give_up(7);
+        // The other one learns that it was given up.
+        assert_eq!(Incoming::new(&*b).next(), Err(LossReason::Ended));
+    }
 }

@@ -60,6 +60,10 @@ impl Wire for CatchingWire {
         self.panic().is_some() || self.call(|wire| wire.is_lost(process)).unwrap_or(true)
     }
 
+    fn give_up(&self, process: u32) {
+        self.call(|wire| wire.give_up(process));
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let wire = &*self.wire;
         foreign::catch(|| wire.descriptor()).map_err(|panic| self.panic.set(panic)).ok().flatten()

@@ -9,21 +9,21 @@
 //!
 //! | the task that sleeps | a thread that makes progress |
 //! |---|---|
-//! | sets `is_armed` | polls the rail, which takes the announcement back |
-//! | arms the rail, which announces the sleep | takes `is_armed` back; if it was set, wakes the task |
+//! | sets `armed` | polls the rail, which takes the announcement back |
+//! | arms the rail, which announces the sleep | takes `armed` back; if it was set, wakes the task |
 //! | registers its waker, unless it was woken | |
 //!
 //! If the poll takes an announcement back, it comes after the announcement, under the lock of the
-//! rail, and so finds `is_armed` set.
+//! rail, and so finds `armed` set.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::{io, thread};
 
 use ibverbs_sim::{Armed, Device};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
+use talpf_primitives::{AtomicBool, Ordering};
 
 use crate::peer::LocalPeer;
 
@@ -46,10 +46,13 @@ pub(crate) enum Sleep {
 pub(super) struct EventWatch {
     /// The rank whose polling task sleeps.
     sleeper: Weak<LocalPeer>,
-    is_armed: AtomicBool,
+    armed: ArmedFlag,
     /// Started with the first sleep; `None` if it cannot be started.
     watched: OnceLock<Option<Arc<Watched>>>,
 }
+
+/// Flag that is set from before the rail is armed until a thread has made progress.
+struct ArmedFlag(AtomicBool);
 
 /// Descriptors that the thread sleeps on.
 struct Watched {
@@ -58,15 +61,32 @@ struct Watched {
     end: OwnedFd,
 }
 
+impl ArmedFlag {
+    fn new() -> Self {
+        ArmedFlag(AtomicBool::new(false))
+    }
+
+    /// Sets the flag. The caller arms the rail afterwards.
+    fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Takes the flag back, for a thread that has polled the rail. Returns `true` if it was set.
+    #[inline]
+    fn take(&self) -> bool {
+        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::AcqRel)
+    }
+}
+
 impl EventWatch {
     pub(super) fn new(sleeper: Weak<LocalPeer>) -> Self {
-        EventWatch { sleeper, is_armed: AtomicBool::new(false), watched: OnceLock::new() }
+        EventWatch { sleeper, armed: ArmedFlag::new(), watched: OnceLock::new() }
     }
 
     /// Notes that a thread has made progress.
     #[inline]
     pub(super) fn note_progress(&self) {
-        if self.is_armed.load(Ordering::Relaxed) && self.is_armed.swap(false, Ordering::AcqRel) {
+        if self.armed.take() {
             self.wake();
         }
     }
@@ -82,7 +102,7 @@ impl EventWatch {
     pub(super) fn arm(&self, device: &Device) -> Sleep {
         let watched = self.watched.get_or_init(|| Watched::start(&self.sleeper).ok());
         let Some(watched) = watched else { return Sleep::Naps };
-        self.is_armed.store(true, Ordering::Release);
+        self.armed.set();
         match device.arm() {
             Armed::Ready => Sleep::No,
             Armed::Descriptor(descriptor) => {
@@ -138,5 +158,38 @@ impl Watched {
                 None => return,
             }
         }
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use loom::{model, thread};
+    use talpf_primitives::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn loom_whoever_takes_the_announcement_of_a_sleep_back_wakes_the_task() {
+        model(|| {
+            let armed = Arc::new(ArmedFlag::new());
+            // Announcement of the rail, which it keeps under its lock.
+            let is_announced = Arc::new(Mutex::new(false));
+            let others: Vec<_> = (0..2)
+                .map(|_| {
+                    let (armed, is_announced) = (Arc::clone(&armed), Arc::clone(&is_announced));
+                    thread::spawn(move || {
+                        *is_announced.lock() = false;
+                        armed.take()
+                    })
+                })
+                .collect();
+            armed.set();
+            *is_announced.lock() = true;
+            let wakes: Vec<_> = others.into_iter().map(|other| other.join().unwrap()).collect();
+            let is_woken = wakes.contains(&true);
+            assert!(*is_announced.lock() || is_woken);
+        });
     }
 }

@@ -80,6 +80,9 @@ use crate::numbers::Rank;
 use crate::peer::{LocalPeer, Peers};
 use crate::window::{Claim, Outcome};
 
+/// Failure of a rank that is stopped, or whose machine is not reached.
+const SILENT: &str = "its process has shown no life for the peer timeout";
+
 /// A device that reaches other processes, and the wire under it, if it has one.
 pub(crate) struct Remotes {
     pub(crate) device: Device,
@@ -236,7 +239,9 @@ impl Processes {
             peer.post_granted();
             peer.report_landed();
             if peer.is_lost() && !peer.is_finished() {
-                self.failure.fail_with_reason(peer.rank, "its process has ended");
+                let is_silent = peer.is_silent();
+                let reason = if is_silent { SILENT } else { "its process has ended" };
+                self.failure.fail_with_reason(peer.rank, reason);
             }
         }
         self.termination.note_pass();

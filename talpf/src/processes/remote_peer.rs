@@ -198,6 +198,11 @@ impl RemotePeer {
         self.device.is_lost(self.process)
     }
 
+    /// Returns `true` if the peer is lost because it showed no life.
+    pub(super) fn is_silent(&self) -> bool {
+        self.device.is_silent(self.process)
+    }
+
     /// Notes that the queue pairs to the peer are in error, and refuses all window requests.
     pub(super) fn fail(&self) {
         self.cut_off.store(true, Ordering::Release);

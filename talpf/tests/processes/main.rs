@@ -48,6 +48,7 @@ mod random_programs;
 #[path = "../one_sided/rectangles.rs"]
 mod rectangles;
 mod rehook;
+mod silent_peers;
 mod step_time;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;

@@ -1,13 +1,13 @@
 //! The memory file of a process: what lies where.
 //!
 //! ```text
-//! sleep word │ key table │ use words of each peer │ ring of each peer │ memory of segments
+//! sleep word │ life word │ key table │ use words of each peer │ ring of each peer │ memory of segments
 //! ```
 
 use super::{
     keys::KeySlot,
     ring::RingMemory,
-    words::{SleepWord, UseWord},
+    words::{LifeWord, SleepWord, UseWord},
 };
 use crate::rail::registrations::MAX_KEYS;
 
@@ -46,7 +46,7 @@ impl Layout {
     /// Returns the layout of the file of one of so many processes; `None` if no file is that long.
     pub(super) fn new(processes: u32, segment_bytes: usize) -> Option<Self> {
         let processes = processes as usize;
-        let keys = size_of::<SleepWord>();
+        let keys = size_of::<SleepWord>() + size_of::<LifeWord>();
         let uses = keys + MAX_KEYS * size_of::<KeySlot>();
         let rings = uses.checked_add(processes.checked_mul(size_of::<UseWords>())?)?;
         let end = rings.checked_add(processes.checked_mul(size_of::<Ring>())?)?;
@@ -58,6 +58,10 @@ impl Layout {
 
     pub(super) fn sleep_word(&self) -> usize {
         0
+    }
+
+    pub(super) fn life_word(&self) -> usize {
+        size_of::<SleepWord>()
     }
 
     pub(super) fn key(&self, index: usize) -> usize {

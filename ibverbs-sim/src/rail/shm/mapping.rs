@@ -8,7 +8,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use super::{
     keys::KeySlot,
     layout::{Layout, Ring, UseWords},
-    words::SleepWord,
+    words::{LifeWord, SleepWord},
 };
 
 /// A memory file of this process, or of a peer, in the memory of this process.
@@ -31,6 +31,8 @@ unsafe impl Sync for Mapping {}
 unsafe trait Words {}
 // SAFETY: it is one atomic word.
 unsafe impl Words for SleepWord {}
+// SAFETY: it is one atomic word.
+unsafe impl Words for LifeWord {}
 // SAFETY: it has four atomic words.
 unsafe impl Words for KeySlot {}
 // SAFETY: each is one atomic word.
@@ -56,6 +58,10 @@ impl Mapping {
 
     pub(super) fn sleep_word(&self) -> &SleepWord {
         self.at(self.layout.sleep_word())
+    }
+
+    pub(super) fn life_word(&self) -> &LifeWord {
+        self.at(self.layout.life_word())
     }
 
     pub(super) fn key(&self, index: usize) -> &KeySlot {

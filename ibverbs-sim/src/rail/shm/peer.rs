@@ -51,6 +51,8 @@ pub(super) struct Peer {
     /// Locks of the other use words.
     long_uses: [Mutex<()>; USES - 1],
     is_lost: AtomicBool,
+    /// Set once the peer was given up, for the thread that polls.
+    pub(super) is_silent: AtomicBool,
     /// Mistake of the peer that a thread has found which does not poll.
     mistake: OnceLock<Malformed>,
 }
@@ -74,6 +76,7 @@ impl Peer {
             writer: Mutex::default(),
             long_uses: Default::default(),
             is_lost: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
             mistake: OnceLock::new(),
         }
     }
@@ -107,6 +110,11 @@ impl Peer {
             Ok((count, _)) => count == 0,
             Err(error) => !matches!(error, rustix::io::Errno::AGAIN | rustix::io::Errno::INTR),
         }
+    }
+
+    /// Returns the number of signs of life that the peer has shown.
+    pub(super) fn signs_of_life(&self) -> u64 {
+        self.mapping.life_word().signs()
     }
 
     /// Returns `true` if all memory of the peer can be reached without its processor.

@@ -121,6 +121,17 @@ impl ShmRail {
         ShmSegment::allocate(self.file(), bytes)
     }
 
+    /// Shows a sign of life to all peers. One thread of a process does this.
+    pub(crate) fn show_life(&self) {
+        self.file().mapping.life_word().show();
+    }
+
+    /// Returns the number of signs of life that a process has shown, and 0 for this one.
+    pub(crate) fn signs_of_life(&self, process: u32) -> u64 {
+        let peer = self.peers.0.get(process as usize).and_then(Option::as_ref);
+        peer.map_or(0, Peer::signs_of_life)
+    }
+
     fn file(&self) -> &Arc<MemoryFile> {
         &self.end.file
     }
@@ -219,7 +230,8 @@ impl ShmRail {
     fn has_next(&self, inbox: &Inbox, peer: &Peer) -> bool {
         let ring = self.file().mapping.ring(peer.process);
         let next = inbox.readers[peer.process as usize].has_next(ring);
-        next.unwrap_or(true) || peer.mistake().is_some()
+        let is_silent = peer.is_silent.load(Ordering::Acquire);
+        next.unwrap_or(true) || peer.mistake().is_some() || is_silent
     }
 }
 
@@ -384,6 +396,10 @@ impl Rail for ShmRail {
         };
         let checks_ends = was_armed || inbox.polls_in_vain >= POLLS_BETWEEN_CHECKS;
         for peer in self.peers.0.iter().flatten().filter(|peer| !peer.is_lost()) {
+            if peer.is_silent.load(Ordering::Acquire) {
+                self.lose(peer, LossReason::Silent, &mut counting);
+                continue;
+            }
             // Asked first: a peer that has ended sends nothing after what is there now.
             let has_ended = checks_ends && peer.has_ended();
             let most = if has_ended { usize::MAX } else { BATCH };
@@ -401,6 +417,14 @@ impl Rail for ShmRail {
     fn has_unsent(&self) -> bool {
         let mut peers = self.peers.0.iter().flatten().filter(|peer| !peer.is_lost());
         peers.any(|peer| self.emulation.has_unsent(peer.process))
+    }
+
+    fn give_up(&self, process: u32) {
+        if let Some(Some(peer)) = self.peers.0.get(process as usize) {
+            peer.is_silent.store(true, Ordering::Release);
+            // A full event is readable.
+            let _ = rustix::io::write(&self.end.event, &1u64.to_ne_bytes());
+        }
     }
 
     fn arm(&self) -> Armed<'_> {

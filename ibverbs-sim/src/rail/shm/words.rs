@@ -1,6 +1,7 @@
-//! Words in shared memory by which processes wait for each other: uses of memory, and sleep.
+//! Words in shared memory by which processes wait for each other, uses of memory and sleep, and one by
+//! which they show life.
 //!
-//! Both are the same protocol. One side announces itself and then checks what the other has
+//! Those of uses and of sleep are the same protocol. One side announces itself and then checks what the other has
 //! published; the other publishes, and then checks for an announcement; a fence lies between on both
 //! sides, which costs the frequent side nothing (see `fence`).
 //!
@@ -68,6 +69,22 @@ impl SleepWord {
     pub(super) fn must_wake(&self, fence: AsymmetricFence) -> bool {
         fence.light();
         self.0.load(Ordering::Relaxed) != 0 && self.0.swap(0, Ordering::AcqRel) != 0
+    }
+}
+
+/// Number that grows while the process shows life.
+#[repr(C, align(64))]
+pub(super) struct LifeWord(AtomicU64);
+
+impl LifeWord {
+    /// Shows a sign of life. The process itself calls this, from one thread at a time.
+    pub(super) fn show(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Returns the number of signs of life.
+    pub(super) fn signs(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
