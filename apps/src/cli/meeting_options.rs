@@ -4,6 +4,7 @@ use std::env;
 use std::time::Duration;
 
 use clap::Args;
+use ibverbs_sim::bootstrap::{BootstrapError, PmiLaunch};
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
 use talpf_apps::run::{Launched, Machine, Membership};
@@ -60,8 +61,25 @@ impl MeetingOptions {
 
     /// Returns the way in which this process finds others; `None` if it is alone.
     ///
-    /// **Errors**: [`Error::Launch`]; [`Error::NotTogether`].
+    /// **Errors**: [`Error::Launch`]; [`Error::NotTogether`]; [`Error::Meet`].
     pub(super) fn meeting(&self) -> Result<Option<Meeting>, Error> {
+        let launched = Launched::from_environment()?;
+        if self.server.is_none()
+            && let Some(pmi) = PmiLaunch::from_environment().map_err(Error::Meet)?
+        {
+            return match launched {
+                None => Ok(Some(Meeting::Pmi(pmi))),
+                Some(launched) => of_two_launchers(launched.membership(), pmi).map(Some),
+            };
+        }
+        self.meeting_without_pmi()
+    }
+
+    /// As [`meeting`](Self::meeting), for processes that MPI connects if a launcher with PMI has started
+    /// them.
+    ///
+    /// **Errors**: [`Error::Launch`]; [`Error::NotTogether`].
+    pub(super) fn meeting_without_pmi(&self) -> Result<Option<Meeting>, Error> {
         let launched = Launched::from_environment()?;
         match (launched, &self.server, self.process.zip(self.processes)) {
             (Some(_), Some(_), _) => {
@@ -82,4 +100,20 @@ impl MeetingOptions {
             _ => Ok(None),
         }
     }
+}
+
+/// Returns the meeting of a process to which two launchers have given numbers, if these agree.
+///
+/// **Errors**: [`Error::Meet`] with [`BootstrapError::Environment`].
+fn of_two_launchers(member: &Membership, pmi: PmiLaunch) -> Result<Meeting, Error> {
+    let Membership { process, processes, .. } = *member;
+    if (process, processes) == (pmi.process, pmi.processes) {
+        return Ok(Meeting::Launched(member.clone()));
+    }
+    let text = format!(
+        "TALPF_LAUNCH is of process {process} of {processes}, but PMI_RANK is \"{}\" and PMI_SIZE is \
+         \"{}\": which launcher has started this?",
+        pmi.process, pmi.processes
+    );
+    Err(Error::Meet(BootstrapError::Environment { text }))
 }

@@ -157,8 +157,15 @@ impl RunOptions {
         if self.graph.is_some() && !variant.has_ranks() {
             return Err(Error::NotTogether { option: "--graph", with: variant.name() });
         }
-        let meeting = self.meeting.meeting()?;
-        let usual = if meeting.is_some() { Transport::Auto } else { Transport::Verbs };
+        let is_mpi = self.transport == Some(Transport::Mpi);
+        let meeting =
+            if is_mpi { self.meeting.meeting_without_pmi() } else { self.meeting.meeting() }?;
+        let usual = match &meeting {
+            // Two-sided variants need MPI, which the error says.
+            Some(Meeting::Pmi(_)) if variant.is_two_sided() => Transport::Verbs,
+            Some(_) => Transport::Auto,
+            None => Transport::Verbs,
+        };
         let transport = self.transport.unwrap_or(usual);
         let option = transport.option();
         if transport != Transport::Verbs {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use ibverbs_sim::Rail;
+use ibverbs_sim::bootstrap::{Connected, PmiBootstrap, PmiLaunch, connect};
 #[cfg(feature = "mpi")]
 use tampi_shim::mpi::{self, Library, MpiWire};
 
@@ -33,6 +34,8 @@ thread_local! {
 pub enum Meeting {
     /// A launcher of ours has started the processes.
     Launched(Membership),
+    /// A launcher with PMI has started the processes.
+    Pmi(PmiLaunch),
     /// The processes were started in another way, and process 0 runs the server.
     Server(Membership),
 }
@@ -50,8 +53,11 @@ pub fn join(
     ranks: Option<usize>,
     workers: Option<usize>,
 ) -> Result<Machine, Error> {
-    let (Meeting::Launched(member) | Meeting::Server(member)) = meeting;
-    let size = member.processes as usize;
+    let (process, processes) = match meeting {
+        Meeting::Launched(member) | Meeting::Server(member) => (member.process, member.processes),
+        Meeting::Pmi(launch) => (launch.process, launch.processes),
+    };
+    let size = processes as usize;
     let ranks = Error::check_range("ranks", ranks.unwrap_or(size), Machine::RANKS)?;
     if !ranks.is_multiple_of(size) {
         return Err(Error::NotDivided { ranks, processes: size });
@@ -60,14 +66,25 @@ pub fn join(
     let settings = &[settings, &[("ranks", &*number)]].concat();
     let connected = match meeting {
         Meeting::Launched(member) => member.connect(links, settings),
+        Meeting::Pmi(launch) => connect_by_pmi(*launch, links, settings),
         Meeting::Server(member) => member.connect_without_launcher(links, settings),
     }?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let share = (cores / connected.neighbours.max(1) as usize).max(1);
     let machine = Machine::new(ranks, workers.unwrap_or(share))?;
     JOINED.set(Some(Joined::Rail(connected.rail)));
-    let (process, connections) = (member.process as usize, connected.connections);
+    let (process, connections) = (process as usize, connected.connections);
     Ok(machine.over(Transport::Processes { process, connections }))
+}
+
+fn connect_by_pmi(
+    launch: PmiLaunch,
+    links: Links,
+    settings: &[(&str, &str)],
+) -> Result<Connected, Error> {
+    PmiBootstrap::join(launch, settings, Membership::TIMEOUT)
+        .and_then(|mut bootstrap| connect(&mut bootstrap, links.fabric, links.peer_timeout))
+        .map_err(Error::Meet)
 }
 
 /// Creates the machine of all processes that `mpirun` has started. Without a number of workers each

@@ -23,7 +23,7 @@ fn numbers_outside_their_limits() {
 
 #[test]
 fn several_processes_without_mpi_between_them() {
-    for variable in ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"] {
+    for variable in ["MV2_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"] {
         for (processes, is_refused) in [("1", false), ("2", true), ("", false)] {
             for arguments in ["jacobi --size 8 --steps 1", "compare jacobi --size 8 --steps 1"] {
                 let folder = tempdir().unwrap();

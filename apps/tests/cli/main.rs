@@ -9,6 +9,9 @@ mod info;
 mod jacobi;
 mod launch;
 mod machines;
+mod pmi;
+#[path = "../../../ibverbs-sim/tests/bootstrap/pmi_server.rs"]
+mod pmi_server;
 mod polling;
 mod server;
 mod settings;
@@ -31,9 +34,16 @@ fn talpf_with(arguments: &[&str]) -> Output {
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
     command.args(arguments).stdin(Stdio::null());
-    for variable in
-        ["TALPF_POLLING_FREQUENCY", "TALPF_IDLE", "TALPF_CHECK_CONFLICTS", "TALPF_CONFIG"]
-    {
+    for variable in [
+        "TALPF_POLLING_FREQUENCY",
+        "TALPF_IDLE",
+        "TALPF_CHECK_CONFLICTS",
+        "TALPF_CONFIG",
+        "PMI_FD",
+        "PMI_RANK",
+        "PMI_SIZE",
+        "PMIX_RANK",
+    ] {
         command.env_remove(variable);
     }
     command

@@ -96,6 +96,29 @@ pub enum BootstrapError {
         process: u32,
     },
 
+    /// The environment of a process that a launcher has started is incomplete, or contradicts itself.
+    #[error("{text}")]
+    Environment {
+        /// The variables and their values.
+        text: String,
+    },
+
+    /// A process and the launcher that has started it do not understand each other.
+    #[error("process {process} has no answer of its launcher, by PMI: {source}")]
+    Pmi {
+        /// Number of the process.
+        process: u32,
+        /// Error of the operating system, or the answer.
+        source: io::Error,
+    },
+
+    /// Processes have not come to a fence in time.
+    #[error("not all of the {processes} processes have come in time")]
+    Fence {
+        /// Number of processes.
+        processes: u32,
+    },
+
     /// A key or a value is too long, or was put before.
     #[error(
         "cannot put {key:?}, with {bytes} bytes: it was put before, or all values together are \

@@ -10,6 +10,7 @@
 //! - `server`: the TCP server at which processes meet; `client`: the bootstrap of those processes.
 //! - `fabric`: the choice of a rail between each two processes.
 //! - `life`: the watch over processes that are stopped, or not reached.
+//! - `pmi`: the bootstrap of processes that a launcher with PMI has started.
 //! - `machine`: the identity of the machine of a process.
 //!
 //! Everything here waits, and runs before there are queue pairs. Nothing that a process or a stranger
@@ -21,6 +22,7 @@ mod fabric;
 mod life;
 mod machine;
 mod message;
+mod pmi;
 mod server;
 
 use std::{net::IpAddr, time::Duration};
@@ -28,6 +30,7 @@ use std::{net::IpAddr, time::Duration};
 pub use self::client::TcpBootstrap;
 pub use self::error::BootstrapError;
 pub use self::fabric::{Connected, Connections, Fabric, PEER_TIMEOUT, connect};
+pub use self::pmi::{PmiBootstrap, PmiLaunch};
 pub use self::server::BootstrapServer;
 
 /// A way for the processes of a run to exchange small values before they are connected.

@@ -1,6 +1,8 @@
 //! Processes that find each other, and reasons for which they do not. Here they are threads.
 
 mod connect;
+mod pmi;
+mod pmi_server;
 mod strangers;
 mod values;
 
