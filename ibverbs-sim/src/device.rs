@@ -187,8 +187,8 @@ impl Device {
 
     /// Announces that the caller is about to sleep until something arrives from another process or
     /// can be sent, and says what it may sleep on. The next [`progress`](Self::progress), of any
-    /// thread, takes the announcement back. A thread that calls [`call_if_unsent`](Self::call_if_unsent)
-    /// ends the sleep otherwise.
+    /// thread, takes the announcement back. What is sent meanwhile and finds no room is announced by
+    /// [`call_if_unsent`](Self::call_if_unsent) alone.
     pub fn arm(&self) -> Armed<'_> {
         self.core.port.as_ref().map_or(Armed::Nothing, Port::arm)
     }
