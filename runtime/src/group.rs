@@ -239,13 +239,15 @@ impl Group {
         self.inner.shared.config.recorder.is_some()
     }
 
-    /// Records an event in the trace of the calling thread, if that is a worker and the run is
-    /// traced. Only then is `event` called, with the time.
+    /// Records an event in the trace of the runtime, if the run is traced: on the row of the calling
+    /// worker, or on a row for all threads that are none of the runtime's workers. Only then is
+    /// `event` called, with the time.
     ///
-    /// **Units**: nanoseconds on the runtime's clock. **Cost**: one branch when not traced.
+    /// **Units**: nanoseconds on the runtime's clock. **Cost**: one branch on a worker that is not
+    /// traced; a lock on a thread that is no worker.
     #[inline]
     pub fn trace(&self, event: impl FnOnce(u64) -> talpf_traces::Event) {
-        scheduler::trace(event);
+        scheduler::trace(&self.inner.shared, event);
     }
 }
 

@@ -156,6 +156,7 @@ impl Runtime {
             // A worker that panicked is a bug of this crate; the others are joined nevertheless.
             let _ = thread.join();
         }
+        self.shared.end_outside_trace();
         if let Some(tokio) = self.tokio.take() {
             tokio.shutdown_background();
         }

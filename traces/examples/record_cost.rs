@@ -68,7 +68,7 @@ fn print_cost(what: &str, records: u64, prepare: bool) -> Result<(), std::io::Er
 /// whose stream is the same.
 fn record(stream: &mut Stream, records: u64, recorder: &Recorder) {
     let label = recorder.label("stencil");
-    let (worker, waited) = (stream.worker(), WaitNs::between(0, 3));
+    let (worker, waited) = (stream.worker().unwrap_or_default(), WaitNs::between(0, 3));
     for count in 0..records / 3 {
         let (time_ns, task) = (count * 32, count + 1);
         let rank = count as u32 % RANKS;

@@ -42,6 +42,9 @@ struct Shared {
     flushed: Mutex<FlushedRecords>,
 }
 
+/// Number of the stream of threads that are no workers.
+pub(crate) const MAIN_STREAM: u32 = u32::MAX;
+
 /// Records that the streams have flushed.
 #[derive(Debug, Default)]
 pub(crate) struct FlushedRecords {
@@ -95,6 +98,12 @@ impl Recorder {
     pub fn stream(&self, worker: u32) -> Stream {
         self.flushed().open_streams += 1;
         Stream::new(self.clone(), worker)
+    }
+
+    /// Creates a stream for threads of the program that are no workers, which have one row of a rank
+    /// together. That row exists if the stream has records, and is not created outside their slices.
+    pub fn main_stream(&self) -> Stream {
+        self.stream(MAIN_STREAM)
     }
 
     /// Returns the number of a task name. **Cost**: a lock and a hash lookup, so keep the result.

@@ -1,4 +1,4 @@
-//! Stream of records of one worker, used by its thread alone.
+//! Stream of records of one worker, used by one thread at a time.
 //!
 //! A stream fills chunks of 64 KiB and never moves a record again, so a record costs a comparison
 //! and a store of 40 bytes, without atomics or locks. Full chunks stay in the stream until
@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use crate::chunk::{CHUNK_RECORDS, Chunk, touched};
 use crate::event::Record;
+use crate::recorder::MAIN_STREAM;
 use crate::{Event, Keep, Recorder};
 
 /// Smallest number of chunks of a stream that keeps its last records.
@@ -130,9 +131,9 @@ impl Stream {
         records.last_ns = records.last_ns.max(self.last_ns);
     }
 
-    /// Returns the worker of this stream.
-    pub fn worker(&self) -> u32 {
-        self.worker
+    /// Returns the worker of this stream; `None` if it is for threads that are no workers.
+    pub fn worker(&self) -> Option<u32> {
+        (self.worker != MAIN_STREAM).then_some(self.worker)
     }
 
     /// Makes room for a record. Returns `false` if the stream has reached its limit.

@@ -55,7 +55,7 @@ impl GroupInner {
     /// Waits until the counts are such that `goes_on`.
     async fn until(&self, counts: Until, goes_on: impl Fn() -> bool) -> Result<(), Error> {
         let mut registered = false;
-        let _throttled = Throttled::new(self.number());
+        let _throttled = Throttled::new(self);
         poll_fn(|cx| {
             if registered && let Some(report) = self.shared.hang.report() {
                 return Poll::Ready(Err(Error::Hang(report)));
@@ -99,19 +99,20 @@ impl Future for Wait {
 }
 
 /// Wait of the program of a group for its tasks to become fewer, which the trace shows.
-struct Throttled {
-    group: u32,
+struct Throttled<'a> {
+    group: &'a GroupInner,
 }
 
-impl Throttled {
-    fn new(group: u32) -> Self {
-        scheduler::trace(|_| Event::throttle(group, true));
+impl<'a> Throttled<'a> {
+    fn new(group: &'a GroupInner) -> Self {
+        scheduler::trace(&group.shared, |_| Event::throttle(group.number(), true));
         Self { group }
     }
 }
 
-impl Drop for Throttled {
+impl Drop for Throttled<'_> {
     fn drop(&mut self) {
-        scheduler::trace(|_| Event::throttle(self.group, false));
+        let Self { group } = self;
+        scheduler::trace(&group.shared, |_| Event::throttle(group.number(), false));
     }
 }

@@ -294,10 +294,17 @@ pub(crate) fn throttle<R: Runner>(group: &GroupInner) {
     });
 }
 
-/// Records an event in this worker's stream.
+/// Records an event of a runtime in this worker's stream, or in that of all threads that are none of
+/// its workers.
 #[inline]
-pub(crate) fn trace(event: impl FnOnce(u64) -> Event) {
-    with_worker(|worker| worker.trace(event));
+pub(crate) fn trace(shared: &Arc<Shared>, event: impl FnOnce(u64) -> Event) {
+    let worker = WORKER.get();
+    // SAFETY: `enter` sets the pointer and clears it, and borrows the worker in between.
+    match unsafe { worker.as_ref() } {
+        Some(worker) if !worker.is_traced => {}
+        Some(worker) if Arc::ptr_eq(&worker.shared, shared) => worker.trace(event),
+        _ => shared.trace_outside(event),
+    }
 }
 
 /// Notes that this thread is about to enter the body of `task`. Returns the begin of its slice of

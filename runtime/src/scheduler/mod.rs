@@ -22,6 +22,7 @@ mod idle_set;
 mod idleness;
 mod io;
 mod meter;
+mod outside_trace;
 mod policy;
 mod priority;
 mod runner;

@@ -12,6 +12,7 @@ use super::blocked_thread::is_locked_out;
 use super::census::Census;
 use super::current::goes_on_anywhere;
 use super::idle_set::IdleSet;
+use super::outside_trace::OutsideTrace;
 use super::policy::Policy;
 use super::policy::depth_first::Deques;
 use super::policy::steal_batch::most_stolen;
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     pub(super) steal_delay: StealDelay,
     /// Number of parked workers that wake by themselves to watch the others.
     watchers: AtomicUsize,
+    pub(super) outside_trace: OutsideTrace,
 }
 
 /// Task counts of a runtime that has ended, and the time of its end.
@@ -151,6 +153,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             steal_delay,
             watchers: AtomicUsize::new(0),
+            outside_trace: OutsideTrace::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use talpf_runtime::{Config, IdlePolicy, Monitor, Runtime};
-use talpf_traces::{Recorder, State, TraceInfo, paraver};
+use talpf_traces::{Event, Recorder, State, TraceInfo, ValueKind, paraver};
 
 use crate::common;
 
@@ -159,4 +159,49 @@ fn a_program_that_is_ahead_shows_its_tasks_and_waits_for_them() {
     let not_done = values(&trace, "95000024");
     assert!(not_done.len() > 1 && not_done.last() == Some(&"0"), "{not_done:?}");
     assert!(not_done.iter().all(|count| count.parse::<u64>().unwrap() <= 13), "{not_done:?}");
+}
+
+#[test]
+fn threads_outside_have_a_row() {
+    let _watchdog = common::watchdog();
+    let recorder = Recorder::default();
+    let config = Config { workers: 1, recorder: Some(recorder.clone()), ..Config::default() };
+    let runtime = Runtime::new(config).unwrap();
+    let step = |number| move |_| Event::value(0, ValueKind::Step, number);
+    let body = (*runtime).clone();
+    runtime
+        .block_on(runtime.task("counts").run(move || body.trace(step(1))).unwrap())
+        .unwrap()
+        .unwrap();
+    runtime.trace(step(2));
+    let group = (*runtime).clone();
+    std::thread::spawn(move || group.trace(step(3))).join().unwrap();
+    let late = (*runtime).clone();
+    runtime.shut_down().unwrap();
+    late.trace(step(4));
+    let trace = records(&recorder, 1);
+    assert!(trace.lines().next().unwrap().ends_with(":1(2):1:2(2:1,1:1)"), "{trace}");
+    let rows = |line: &str| line.split(':').nth(4).unwrap().to_owned();
+    let steps = trace.lines().filter(|line| line.starts_with("2:") && line.contains(":95000026:"));
+    assert_eq!(steps.map(rows).collect::<Vec<_>>(), ["1", "2", "2"], "{trace}");
+    assert_eq!(values(&trace, "95000026"), ["1", "2", "3"], "{trace}");
+}
+
+#[test]
+fn a_worker_of_another_runtime_is_a_thread_outside() {
+    let _watchdog = common::watchdog();
+    let (recorder, other) = (Recorder::default(), Recorder::default());
+    let [runtime, outside] = [&recorder, &other].map(|recorder| {
+        let config = Config { workers: 1, recorder: Some(recorder.clone()), ..Config::default() };
+        Runtime::new(config).unwrap()
+    });
+    let group = (*runtime).clone();
+    let task = outside.task("traces").run(move || {
+        group.trace(|_| Event::value(0, ValueKind::Step, 7));
+    });
+    outside.block_on(task.unwrap()).unwrap().unwrap();
+    outside.shut_down().unwrap();
+    runtime.shut_down().unwrap();
+    assert_eq!(values(&records(&recorder, 1), "95000026"), ["7"]);
+    assert!(values(&records(&other, 1), "95000026").is_empty());
 }

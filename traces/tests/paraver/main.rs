@@ -16,6 +16,7 @@ mod random_runs_are_clean;
 mod states_have_no_gaps;
 mod support;
 mod syncs_stay_on_their_thread;
+mod threads_outside_have_a_row;
 mod ties_keep_causal_order;
 mod unfinished_syncs_end_with_the_trace;
 mod writer_refuses_what_paraver_cannot_hold;

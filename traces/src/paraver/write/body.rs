@@ -73,12 +73,13 @@ pub(super) fn write(
 }
 
 fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Result<()> {
-    let Layout { ranks, workers, rows, end_ns } = layout;
+    let Layout { ranks, rows, mains, end_ns, .. } = layout;
+    let cpus = layout.streams();
     let started = one_line(started).replace(['(', ')'], "_");
-    write!(out, "#Paraver ({started}):{end_ns:020}_ns:1({workers}):1:{ranks}(")?;
+    write!(out, "#Paraver ({started}):{end_ns:020}_ns:1({cpus}):1:{ranks}(")?;
     for rank in 0..ranks {
         let separator = if rank == 0 { "" } else { "," };
-        write!(out, "{separator}{rows}:1")?;
+        write!(out, "{separator}{}:1", rows + u32::from(rank < mains))?;
     }
     writeln!(out, ")")
 }

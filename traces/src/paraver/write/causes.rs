@@ -64,7 +64,7 @@ struct Worker {
 impl Causes {
     pub(super) fn new(timeline: &Timeline<'_>) -> Self {
         let layout = timeline.layout();
-        let workers = vec![Worker::default(); layout.workers as usize];
+        let workers = vec![Worker::default(); layout.streams() as usize];
         let ranks = vec![Rank::default(); layout.ranks as usize];
         Self { changes: changes(timeline), applied: 0, ranks, workers, is_stale: true }
     }

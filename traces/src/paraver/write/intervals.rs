@@ -21,7 +21,7 @@ pub(super) struct Interval {
 pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
     let layout = timeline.layout();
     let mut chart = Chart::new(layout);
-    let mut slices = Slices::new(layout.workers);
+    let mut slices = Slices::new(layout.streams());
     let mut owners = Owners::new(timeline);
     let mut outside = Outside::new(timeline);
     let mut edges = edges(timeline).into_iter().peekable();
@@ -55,7 +55,7 @@ type Edge = (u64, u32, State);
 fn edges(timeline: &Timeline<'_>) -> Vec<Edge> {
     let layout = timeline.layout();
     let mut edges = Vec::new();
-    for worker in 0..layout.workers {
+    for worker in 0..layout.streams() {
         let recorded = timeline.recorded(worker);
         if recorded.start > 0 {
             edges.push((0, worker, State::NotRecorded));
@@ -74,24 +74,27 @@ struct Outside {
     states: Vec<State>,
     /// Number of entries of each worker that are still to come.
     remaining: Vec<usize>,
+    layout: Layout,
 }
 
 impl Outside {
     fn new(timeline: &Timeline<'_>) -> Self {
-        let workers = timeline.layout().workers as usize;
+        let workers = timeline.layout().streams() as usize;
         let mut remaining = vec![0; workers];
         timeline.entries().iter().for_each(|entry| remaining[entry.worker as usize] += 1);
-        Self { states: vec![State::NotCreated; workers], remaining }
+        Self { states: vec![State::NotCreated; workers], remaining, layout: timeline.layout() }
     }
 
-    /// Applies an entry: a worker exists from its first to its last one.
+    /// Applies an entry: a worker exists from its first to its last one, other threads in slices only.
     fn apply(&mut self, entry: Entry<'_>) {
         let worker = entry.worker as usize;
         self.remaining[worker] -= 1;
         let state = &mut self.states[worker];
         *state = match (entry.record.event, *state) {
             (Event::RecordingStopped, _) | (_, State::NotRecorded) => State::NotRecorded,
-            _ if self.remaining[worker] == 0 => State::NotCreated,
+            _ if self.remaining[worker] == 0 || self.layout.is_main(entry.worker) => {
+                State::NotCreated
+            }
             _ => State::Scheduling,
         };
     }

@@ -62,18 +62,26 @@ pub(super) fn write_pcf(out: &mut impl Write, task_names: &[Arc<str>]) -> io::Re
 }
 
 pub(super) fn write_row(out: &mut impl Write, layout: Layout) -> io::Result<()> {
-    let Layout { ranks, workers, .. } = layout;
-    writeln!(out, "LEVEL CPU SIZE {workers}")?;
+    let Layout { ranks, workers, mains, .. } = layout;
+    writeln!(out, "LEVEL CPU SIZE {}", layout.streams())?;
     for worker in 0..workers {
         writeln!(out, "worker {worker}")?;
+    }
+    if mains > 0 {
+        writeln!(out, "main")?;
     }
     writeln!(out, "\nLEVEL NODE SIZE 1\nnode\n\nLEVEL TASK SIZE {ranks}")?;
     for rank in 0..ranks {
         writeln!(out, "rank {rank}")?;
     }
-    writeln!(out, "\nLEVEL THREAD SIZE {}", layout.threads().count())?;
+    writeln!(out, "\nLEVEL THREAD SIZE {}", layout.thread_count())?;
     for thread in layout.threads() {
-        writeln!(out, "r{} w{}", thread.rank, layout.row(thread))?;
+        let rank = thread.rank;
+        if layout.is_main(thread.worker) {
+            writeln!(out, "r{rank} main")?;
+        } else {
+            writeln!(out, "r{rank} w{}", layout.row(thread))?;
+        }
     }
     Ok(())
 }

@@ -14,6 +14,9 @@
 //! Ranks with workers of their own, such as the virtual cores of a simulated run, are the simpler case:
 //! a cpu for each, and one row, which always shows it.
 //!
+//! Threads that are no workers count as one worker more, the last, with a row for the ranks that they
+//! record something of. Outside their slices, where nothing is known of them, that row is not created.
+//!
 //! A worker exists from its first to its last record, and is scheduling
 //! outside all slices, which nest.
 //!
@@ -42,7 +45,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::extent::{Edges, Keep, Limits};
 use crate::paraver::partial::Partial;
-use crate::recorder::Recorder;
+use crate::recorder::{MAIN_STREAM, Recorder};
 use timeline::{Layout, Timeline};
 pub use trace_files::{TraceFiles, TraceInfo};
 
@@ -91,15 +94,19 @@ fn extent_comment(times: &Range<u64>) -> String {
 fn loss_comments(flushed: &crate::recorder::FlushedRecords, limits: &Limits) -> Vec<String> {
     let limit = limits.records;
     let mut comments = Vec::new();
-    for (worker, records) in &flushed.workers {
+    for (&worker, records) in &flushed.workers {
         if records.dropped > 0 {
             let dropped = records.dropped;
+            let who = match worker {
+                MAIN_STREAM => "main".to_owned(),
+                worker => format!("worker {worker}"),
+            };
             comments.push(match limits.keep {
                 Keep::First => {
-                    format!("worker {worker}: {dropped} records dropped, its stream was full at {limit}")
+                    format!("{who}: {dropped} records dropped, its stream was full at {limit}")
                 }
                 Keep::Last => format!(
-                    "worker {worker}: {dropped} records dropped, the first ones: its stream keeps {limit}"
+                    "{who}: {dropped} records dropped, the first ones: its stream keeps {limit}"
                 ),
             });
         }

@@ -16,7 +16,7 @@ impl Owners {
     /// it has none, the rank whose own it is, or rank 0.
     pub(super) fn new(timeline: &Timeline<'_>) -> Self {
         let layout = timeline.layout();
-        let mut ranks = vec![None; layout.workers as usize];
+        let mut ranks = vec![None; layout.streams() as usize];
         for entry in timeline.entries() {
             if let (Edge::Begin, Event::TaskSlice { rank, .. }) = (entry.edge, entry.record.event) {
                 ranks[entry.worker as usize].get_or_insert(rank);

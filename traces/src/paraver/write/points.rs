@@ -58,13 +58,13 @@ pub(super) struct Points<'a> {
 impl<'a> Points<'a> {
     pub(super) fn new(timeline: &Timeline<'_>, label_count: usize) -> Self {
         let layout = timeline.layout();
-        let threads = layout.threads().count();
+        let threads = layout.thread_count() as usize;
         Self {
             layout,
             label_count,
-            slices: Slices::new(layout.workers),
+            slices: Slices::new(layout.streams()),
             owners: Owners::new(timeline),
-            shown: vec![None; layout.workers as usize],
+            shown: vec![None; layout.streams() as usize],
             sync_threads: HashMap::new(),
             open_syncs: vec![Vec::new(); threads],
             rounds_open: vec![0; layout.ranks as usize],

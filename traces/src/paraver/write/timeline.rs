@@ -9,7 +9,7 @@ use super::trace_files::TraceInfo;
 use crate::error::{Error, Result};
 use crate::event::Record;
 use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT};
-use crate::recorder::FlushedRecords;
+use crate::recorder::{FlushedRecords, MAIN_STREAM};
 
 /// Ranks, workers and length of a trace.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub(super) struct Layout {
     pub(super) workers: u32,
     /// Workers that a rank has rows for, which are its own or those of all ranks.
     pub(super) rows: u32,
+    /// Ranks, from 0 on, that have a row for threads that are no workers.
+    pub(super) mains: u32,
     /// Last time of the trace, at least 1.
     pub(super) end_ns: u64,
 }
@@ -78,7 +80,34 @@ impl Layout {
         }
         check_time(end_ns)?;
         let all = if own_workers { ranks * workers } else { workers };
-        Ok(Self { ranks, workers: all, rows: workers, end_ns: end_ns.max(1) })
+        Ok(Self { ranks, workers: all, rows: workers, mains: 0, end_ns: end_ns.max(1) })
+    }
+
+    /// Adds rows for threads that are no workers to the ranks up to `last`.
+    fn add_mains(&mut self, last: u32) -> Result<()> {
+        let &mut Self { ranks, workers, rows, .. } = self;
+        self.mains = last.saturating_add(1).min(ranks);
+        let threads = self.thread_count();
+        if threads > OBJECT_LIMIT || u64::from(workers) + 1 > OBJECT_LIMIT {
+            let limit = OBJECT_LIMIT;
+            return Err(Error::TooManyThreads { ranks, workers: rows, threads, limit });
+        }
+        Ok(())
+    }
+
+    /// Returns the number of rows.
+    pub(super) fn thread_count(self) -> u64 {
+        u64::from(self.ranks) * u64::from(self.rows) + u64::from(self.mains)
+    }
+
+    /// Returns the number of workers, where threads that are none count as one more, the last.
+    pub(super) fn streams(self) -> u32 {
+        self.workers + u32::from(self.mains > 0)
+    }
+
+    /// Returns `true` for the number that stands for threads that are no workers.
+    pub(super) fn is_main(self, worker: u32) -> bool {
+        worker == self.workers
     }
 
     /// Returns `true` if each rank has workers of its own.
@@ -94,12 +123,12 @@ impl Layout {
 
     /// Returns the rank that a worker belongs to before its first slice.
     pub(super) fn first_rank(self, worker: u32) -> u32 {
-        if self.has_own_workers() { worker / self.rows } else { 0 }
+        if self.has_own_workers() && !self.is_main(worker) { worker / self.rows } else { 0 }
     }
 
     /// Returns the number of a row among those of its rank.
     pub(super) fn row(self, thread: Thread) -> u32 {
-        thread.worker % self.rows
+        if self.is_main(thread.worker) { self.rows } else { thread.worker % self.rows }
     }
 
     /// Returns the location fields of a record on the worker's cpu.
@@ -116,13 +145,15 @@ impl Layout {
     pub(super) fn threads(self) -> impl Iterator<Item = Thread> {
         (0..self.ranks).flat_map(move |rank| {
             let first = self.first_thread(rank).worker;
-            (first..first + self.rows).map(move |worker| Thread { rank, worker })
+            let main = (rank < self.mains).then_some(self.workers);
+            (first..first + self.rows).chain(main).map(move |worker| Thread { rank, worker })
         })
     }
 
     /// Returns the index of `thread` in [`threads`](Self::threads).
     pub(super) fn index(self, thread: Thread) -> usize {
-        thread.rank as usize * self.rows as usize + self.row(thread) as usize
+        let before = u64::from(thread.rank) * u64::from(self.rows);
+        (before + u64::from(thread.rank.min(self.mains) + self.row(thread))) as usize
     }
 }
 
@@ -159,9 +190,14 @@ impl<'a> Timeline<'a> {
         kept: Option<Range<u64>>,
     ) -> Result<Self> {
         let mut entries = Vec::new();
-        let mut recorded = vec![kept.unwrap_or(0..u64::MAX); layout.workers as usize];
-        for (&worker, records) in &flushed.workers {
-            if worker >= layout.workers {
+        if let Some(records) = flushed.workers.get(&MAIN_STREAM) {
+            let ranks = records.chunks.iter().flatten().filter_map(|record| record.event.group());
+            layout.add_mains(ranks.max().unwrap_or(0))?;
+        }
+        let mut recorded = vec![kept.unwrap_or(0..u64::MAX); layout.streams() as usize];
+        for (&stream, records) in &flushed.workers {
+            let worker = if stream == MAIN_STREAM { layout.workers } else { stream };
+            if worker >= layout.streams() || (stream != MAIN_STREAM && layout.is_main(stream)) {
                 return Err(Error::WorkerOutOfRange { worker, workers: layout.workers });
             }
             layout.end_ns = layout.end_ns.max(records.last_ns);
