@@ -387,6 +387,13 @@ pub enum Error {
     #[error("cannot read the trace {0}")]
     ReadTrace(talpf_traces::Error),
 
+    /// A folder has no records of a run that was killed.
+    #[error("{} has no file that ends in .spill: there is nothing to recover", path.display())]
+    NothingToRecover {
+        /// Path of the folder.
+        path: PathBuf,
+    },
+
     /// A file is not a Paraver trace.
     #[error("{} is not a Paraver trace: {reason}", path.display())]
     NoTrace {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
-use crate::chunk::{Chunk, touched};
+use crate::chunk::ChunkWriter;
 
 /// Number of chunks in a full pool: 2 MiB.
 const FULL: usize = 32;
@@ -19,7 +19,7 @@ const FULL: usize = 32;
 #[derive(Debug)]
 pub(crate) struct ChunkPool {
     records: usize,
-    chunks: Mutex<Vec<Chunk>>,
+    chunks: Mutex<Vec<ChunkWriter>>,
     /// Thread that fills the pool; `None` if the system gave none.
     filler: OnceLock<Option<Thread>>,
     ends: AtomicBool,
@@ -37,7 +37,7 @@ impl ChunkPool {
     }
 
     /// Takes a chunk, if there is one at once.
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Chunk> {
+    pub(crate) fn take(self: &Arc<Self>) -> Option<ChunkWriter> {
         let filler = self.filler.get_or_init(|| self.start());
         let mut chunks = self.chunks.try_lock().ok()?;
         let chunk = chunks.pop();
@@ -72,7 +72,7 @@ impl ChunkPool {
     fn fill(&self) {
         let len = || self.chunks.lock().unwrap_or_else(PoisonError::into_inner).len();
         while len() < FULL && !self.ends.load(Ordering::Acquire) {
-            let chunk = touched(self.records);
+            let chunk = ChunkWriter::touched(self.records);
             self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
         }
     }
@@ -91,7 +91,7 @@ mod tests {
         pool.fill();
         for _ in 0..FULL {
             let chunk = pool.take().unwrap();
-            assert!(chunk.is_empty() && chunk.capacity() >= 10);
+            assert!(chunk.len() == 0 && chunk.capacity() == 10);
         }
         assert!(pool.take().is_none());
     }

@@ -79,6 +79,22 @@ pub enum Error {
         /// Application, task and thread.
         row: String,
     },
+    /// A file is none that a recorder has written during a run.
+    #[error("{} has no records of a run", path.display())]
+    NotSpill {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// A file of records has another version of the format.
+    #[error("{} has version {version} of its format, expected {expected}", path.display())]
+    SpillVersion {
+        /// Path of the file.
+        path: PathBuf,
+        /// Version of the file.
+        version: u32,
+        /// Version that is read.
+        expected: u32,
+    },
     /// The stem of a trace is not a plain file name.
     #[error("`{stem}` is not a plain file name")]
     Stem {

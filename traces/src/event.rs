@@ -226,6 +226,20 @@ pub enum ValueKind {
     SlowCores,
 }
 
+impl ValueKind {
+    /// All kinds, by increasing number.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::OutstandingRequests,
+        Self::PollCompletions,
+        Self::ReceivePosted,
+        Self::TasksReady,
+        Self::TasksNotDone,
+        Self::TimedPart,
+        Self::Step,
+        Self::SlowCores,
+    ];
+}
+
 /// Time between two moments, in 32 bits, which keep a record within 40 bytes.
 ///
 /// **Units**: nanoseconds. Exact below 2.1 s, then rounded down to 1,024 ns; saturates at 36
@@ -247,6 +261,16 @@ impl WaitNs {
         let units = waited >> Self::COARSE_SHIFT;
         let most = Self::COARSE - 1;
         Self(Self::COARSE | if units > most as u64 { most } else { units as u32 })
+    }
+
+    /// Returns the time in the form that a file keeps.
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the time of [`bits`](Self::bits).
+    pub(crate) const fn from_bits(bits: u32) -> Self {
+        Self(bits)
     }
 
     /// Returns the time in nanoseconds.

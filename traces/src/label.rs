@@ -17,6 +17,11 @@ impl LabelId {
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Returns the number of the name at an index.
+    pub(crate) const fn of(index: u32) -> Self {
+        Self(index)
+    }
 }
 
 /// Names of one recorder.
@@ -26,13 +31,15 @@ pub(crate) struct LabelTable {
     ids: HashMap<Arc<str>, LabelId>,
 }
 
-impl LabelTable {
-    pub(crate) fn new() -> Self {
+impl Default for LabelTable {
+    fn default() -> Self {
         let mut table = Self { names: Vec::new(), ids: HashMap::new() };
         table.intern("(unnamed)");
         table
     }
+}
 
+impl LabelTable {
     /// Returns the number of `name`, and adds the name if it is new. A table of 2^31 - 2 names, all
     /// that Paraver can label, accepts no more.
     pub(crate) fn intern(&mut self, name: &str) -> LabelId {

@@ -43,6 +43,7 @@ mod message_kind;
 pub mod paraver;
 mod recorder;
 mod render;
+mod spill;
 mod state;
 mod stream;
 mod summary;
@@ -61,6 +62,7 @@ pub use message_kind::MessageKind;
 pub use paraver::{TraceFiles, TraceInfo};
 pub use recorder::Recorder;
 pub use render::{Format, Picture, RenderOptions, Rows, View, render};
+pub use spill::{Recovered, recover};
 pub use state::State;
 pub use stream::Stream;
 pub use summary::{

@@ -7,6 +7,7 @@
 //! run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::chunk::{CHUNK_RECORDS, Chunk};
@@ -14,7 +15,8 @@ use crate::chunk_pool::ChunkPool;
 use crate::event::Record;
 use crate::extent::{Edges, Extent, Keep, Limits};
 use crate::label::LabelTable;
-use crate::{LabelId, Stream};
+use crate::spill::Spill;
+use crate::{LabelId, Result, Stream, TraceInfo};
 
 /// Collector of the records of all workers of one run. Clones share one recorder.
 ///
@@ -36,9 +38,10 @@ pub struct Recorder {
 #[derive(Debug)]
 struct Shared {
     limits: Limits,
-    edges: Option<Edges>,
+    edges: Option<Arc<Edges>>,
     pool: Arc<ChunkPool>,
-    labels: Mutex<LabelTable>,
+    labels: Arc<Mutex<LabelTable>>,
+    spill: Option<Spill>,
     flushed: Mutex<FlushedRecords>,
 }
 
@@ -55,12 +58,19 @@ pub(crate) struct FlushedRecords {
 /// Records of one worker, in the order of recording.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerRecords {
-    pub(crate) chunks: Vec<Chunk>,
+    pub(crate) chunks: Vec<Arc<Chunk>>,
     pub(crate) dropped: u64,
     /// Latest time of the records that are not kept.
     pub(crate) last_ns: u64,
     /// Time before which records were dropped for later ones.
     pub(crate) from_ns: u64,
+}
+
+impl WorkerRecords {
+    /// Iterates over the records.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
 }
 
 impl Recorder {
@@ -82,15 +92,33 @@ impl Recorder {
 
     /// Creates a recorder that keeps what is within `limits`.
     pub fn with_limits(limits: Limits) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                edges: Edges::of(&limits.extent),
-                limits,
-                pool: ChunkPool::new(CHUNK_RECORDS),
-                labels: Mutex::new(LabelTable::new()),
-                flushed: Mutex::default(),
-            }),
-        }
+        let edges = Edges::of(&limits.extent).map(Arc::new);
+        Self::with(limits, edges, Arc::default(), None)
+    }
+
+    /// Creates a recorder that writes its records to `file` during the run, in place of one that is
+    /// there, so that a run that is killed leaves all but the last of them for
+    /// [`recover`](crate::recover). `limits.records` are those of a stream that are not in the file
+    /// yet, of which the first are kept. `info` describes the run as far as that is known before.
+    ///
+    /// **Errors**: those of the file system.
+    pub fn spilling(limits: Limits, file: &Path, info: &TraceInfo) -> Result<Self> {
+        let edges = Edges::of(&limits.extent).map(Arc::new);
+        let labels: Arc<Mutex<LabelTable>> = Arc::default();
+        let spill = Spill::create(file, info, Arc::clone(&labels), edges.clone())?;
+        let limits = Limits { keep: Keep::First, ..limits };
+        Ok(Self::with(limits, edges, labels, Some(spill)))
+    }
+
+    fn with(
+        limits: Limits,
+        edges: Option<Arc<Edges>>,
+        labels: Arc<Mutex<LabelTable>>,
+        spill: Option<Spill>,
+    ) -> Self {
+        let pool = ChunkPool::new(CHUNK_RECORDS);
+        let flushed = Mutex::default();
+        Self { shared: Arc::new(Shared { limits, edges, pool, labels, spill, flushed }) }
     }
 
     /// Creates a stream for a worker, numbered from 0, to be used on that worker's thread. Streams
@@ -114,18 +142,38 @@ impl Recorder {
     /// Returns the number of records that all streams have flushed.
     pub fn record_count(&self) -> u64 {
         let flushed = self.flushed();
-        flushed.workers.values().flat_map(|w| &w.chunks).map(|chunk| chunk.len() as u64).sum()
+        let chunks = flushed.workers.values().flat_map(|worker| &worker.chunks);
+        let spilled = self.spill().map_or(0, Spill::record_count);
+        chunks.map(|chunk| chunk.len() as u64).sum::<u64>() + spilled
     }
 
     /// Returns `true` if the flushed streams were given no event, be it kept or not.
     pub fn is_empty(&self) -> bool {
         let flushed = self.flushed();
-        flushed.workers.values().all(|worker| worker.chunks.is_empty() && worker.last_ns == 0)
+        let is_spilled = self.spill().is_some_and(|spill| spill.record_count() > 0);
+        !is_spilled
+            && flushed
+                .workers
+                .values()
+                .all(|worker| worker.chunks.is_empty() && worker.last_ns == 0)
     }
 
     /// Returns the number of records dropped because a stream was full.
     pub fn dropped_count(&self) -> u64 {
         self.flushed().workers.values().map(|worker| worker.dropped).sum()
+    }
+
+    /// Removes the file of a recorder that [spills](Self::spilling), once its trace is written;
+    /// nothing if there is none.
+    ///
+    /// **Errors**: those of the file system.
+    pub fn remove_spill(&self) -> Result<()> {
+        self.spill().map_or(Ok(()), Spill::remove)
+    }
+
+    /// File that gets the records during the run, if there is one.
+    pub(crate) fn spill(&self) -> Option<&Spill> {
+        self.shared.spill.as_ref()
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -139,7 +187,7 @@ impl Recorder {
 
     /// Edges of what is kept; `None` if all is.
     pub(crate) fn edges(&self) -> Option<&Edges> {
-        self.shared.edges.as_ref()
+        self.shared.edges.as_deref()
     }
 
     pub(crate) fn labels(&self) -> MutexGuard<'_, LabelTable> {
@@ -154,6 +202,7 @@ impl Recorder {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.pool.end();
+        self.spill.iter().for_each(Spill::end);
     }
 }
 

@@ -1,18 +1,24 @@
 //! Stream of records of one worker, used by one thread at a time.
 //!
 //! A stream fills chunks of 64 KiB and never moves a record again, so a record costs a comparison
-//! and a store of 40 bytes, without atomics or locks. Full chunks stay in the stream until
-//! [`Stream::flush`] or drop gives them to the recorder.
+//! and a store of 40 bytes, without locks or atomic operations that cost more than a store. Full
+//! chunks stay in the stream until [`Stream::flush`] or drop gives them to the recorder, or go to the
+//! file of one that [spills](Recorder::spilling).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::chunk::{CHUNK_RECORDS, Chunk, touched};
+use crate::chunk::{CHUNK_RECORDS, Chunk, ChunkWriter};
 use crate::event::Record;
 use crate::recorder::MAIN_STREAM;
+use crate::spill::{Share, Spill};
 use crate::{Event, Keep, Recorder};
 
 /// Smallest number of chunks of a stream that keeps its last records.
 const DROPPED_PART: usize = 16;
+
+/// Smallest number of chunks of a stream whose records go to a file.
+const SPILLED_PART: usize = 4;
 
 /// Stream of records of one worker. `Send`, so that it can move to the worker's thread; used by one
 /// thread at a time.
@@ -20,13 +26,11 @@ const DROPPED_PART: usize = 16;
 pub struct Stream {
     recorder: Recorder,
     worker: u32,
-    chunk: Chunk,
-    /// Number of records that `chunk` still takes: its free space, or less at the limit.
-    room: usize,
-    full: VecDeque<Chunk>,
+    chunk: ChunkWriter,
+    full: VecDeque<Arc<Chunk>>,
     /// Empty chunks whose memory is already touched.
-    prepared: Vec<Chunk>,
-    /// Number of records that may still be stored, `room` included.
+    prepared: Vec<ChunkWriter>,
+    /// Number of records that may still be stored, those of `chunk` included.
     remaining: usize,
     dropped: u64,
     /// Time of the first record for which there was no room.
@@ -39,29 +43,34 @@ pub struct Stream {
     chunk_records: usize,
     /// Time before which records were dropped for later ones.
     from_ns: u64,
+    /// Chunks that are not in the spill file yet, if there is one.
+    share: Option<Share>,
 }
 
 impl Stream {
     pub(crate) fn new(recorder: Recorder, worker: u32) -> Self {
         let remaining = recorder.limits().records;
-        let chunk_records = match recorder.limits().keep {
-            Keep::First => CHUNK_RECORDS,
+        let part = |part: usize| CHUNK_RECORDS.min((remaining / part).max(1));
+        let chunk_records = match (recorder.spill(), recorder.limits().keep) {
+            (Some(_), _) => part(SPILLED_PART),
+            (None, Keep::First) => CHUNK_RECORDS,
             // A chunk is dropped as a whole.
-            Keep::Last => CHUNK_RECORDS.min((remaining / DROPPED_PART).max(1)),
+            (None, Keep::Last) => part(DROPPED_PART),
         };
+        let share = recorder.spill().map(|_| Share::new(worker, remaining / chunk_records));
         Self {
             worker,
-            chunk: Chunk::new(),
-            room: 0,
+            chunk: ChunkWriter::new(0),
             full: VecDeque::new(),
             prepared: Vec::new(),
-            remaining,
+            remaining: if share.is_some() { usize::MAX } else { remaining },
             dropped: 0,
             stopped_ns: None,
             last_ns: 0,
             has_edges: recorder.edges().is_some(),
             chunk_records,
             from_ns: 0,
+            share,
             recorder,
         }
     }
@@ -73,7 +82,7 @@ impl Stream {
     pub fn prepare(&mut self, records: usize) {
         let chunks = records.min(self.remaining).div_ceil(self.chunk_records);
         while self.prepared.len() < chunks {
-            self.prepared.push(touched(self.chunk_records));
+            self.prepared.push(ChunkWriter::touched(self.chunk_records));
         }
     }
 
@@ -103,32 +112,35 @@ impl Stream {
 
     #[inline]
     fn push(&mut self, time_ns: u64, event: Event) {
-        if self.room == 0 && !self.next_chunk() {
-            return self.stop(time_ns, event);
+        if !self.chunk.push(Record { time_ns, event }) {
+            self.push_to_next(time_ns, event);
         }
-        self.room -= 1;
-        self.chunk.push(Record { time_ns, event });
+    }
+
+    /// Stores an event in a new chunk, or drops it.
+    #[cold]
+    #[inline(never)]
+    fn push_to_next(&mut self, time_ns: u64, event: Event) {
+        if !self.next_chunk() || !self.chunk.push(Record { time_ns, event }) {
+            self.stop(time_ns, event);
+        }
     }
 
     /// Gives all records so far to the recorder.
     pub fn flush(&mut self) {
-        self.remaining -= self.chunk.len();
-        self.room = 0;
-        let last = std::mem::take(&mut self.chunk);
-        if !last.is_empty() {
-            self.full.push_back(last);
-        }
+        self.end_chunk();
         let from_ns = self.from_ns;
-        if from_ns > 0 {
-            let kept = self.full.iter_mut().flatten();
-            kept.for_each(|record| record.event = record.event.from(from_ns));
-        }
+        let flushed_chunk =
+            |chunk: Arc<Chunk>| if from_ns > 0 { cut(&chunk, from_ns) } else { chunk };
         let mut flushed = self.recorder.flushed();
         let records = flushed.workers.entry(self.worker).or_default();
-        records.chunks.extend(self.full.drain(..));
+        records.chunks.extend(self.full.drain(..).map(flushed_chunk));
         records.from_ns = records.from_ns.max(from_ns);
         records.dropped += std::mem::take(&mut self.dropped);
         records.last_ns = records.last_ns.max(self.last_ns);
+        if let Some(spill) = self.recorder.spill() {
+            spill.note_loss(self.worker, records.dropped, records.last_ns);
+        }
     }
 
     /// Returns the worker of this stream; `None` if it is for threads that are no workers.
@@ -136,63 +148,89 @@ impl Stream {
         (self.worker != MAIN_STREAM).then_some(self.worker)
     }
 
-    /// Makes room for a record. Returns `false` if the stream has reached its limit.
-    #[cold]
-    #[inline(never)]
-    fn next_chunk(&mut self) -> bool {
-        self.remaining -= self.chunk.len();
-        let filled = std::mem::take(&mut self.chunk);
-        if !filled.is_empty() {
-            self.full.push_back(filled);
+    /// Ends the chunk that is filled; the next record needs another.
+    fn end_chunk(&mut self) {
+        let ended = std::mem::replace(&mut self.chunk, ChunkWriter::new(0));
+        self.remaining -= ended.len();
+        // Of a spilled one the file has its own share.
+        if ended.len() > 0 && self.share.is_none() {
+            self.full.push_back(ended.finish());
         }
+    }
+
+    /// Makes room for a record. Returns `false` if the stream has reached its limit.
+    fn next_chunk(&mut self) -> bool {
+        self.end_chunk();
         if self.remaining == 0 && self.recorder.limits().keep == Keep::Last {
             self.drop_oldest();
         }
-        if self.remaining == 0 {
+        if self.remaining == 0 || self.share.as_ref().is_some_and(Share::is_full) {
             return false;
         }
-        let next = self.prepared.pop().or_else(|| self.pooled());
-        self.chunk = next.unwrap_or_else(|| Chunk::with_capacity(self.chunk_records));
-        self.room = self.chunk_records.min(self.remaining);
+        let records = self.chunk_records.min(self.remaining);
+        let fits = |chunk: &mut ChunkWriter| chunk.capacity() <= records;
+        let next = self.prepared.pop_if(fits).or_else(|| self.pooled(records));
+        self.chunk = next.unwrap_or_else(|| ChunkWriter::new(records));
+        if let Some((share, spill)) = self.spilled() {
+            spill.add(share, self.chunk.share());
+        }
         true
     }
 
+    fn spilled(&self) -> Option<(&Share, &Spill)> {
+        Some((self.share.as_ref()?, self.recorder.spill()?))
+    }
+
     /// Returns a chunk that was prepared for any stream, except as the first one of a stream.
-    fn pooled(&self) -> Option<Chunk> {
-        let is_first = self.full.is_empty();
+    fn pooled(&self, records: usize) -> Option<ChunkWriter> {
+        let is_first = self.full.is_empty() && self.share.as_ref().is_none_or(Share::is_empty);
         let pool = self.recorder.pool();
-        if is_first || self.chunk_records != CHUNK_RECORDS { None } else { pool.take() }
+        if is_first || records != CHUNK_RECORDS { None } else { pool.take() }
     }
 
     /// Drops the oldest chunk, whose memory is used again.
     fn drop_oldest(&mut self) {
-        let Some(mut oldest) = self.full.pop_front() else { return };
+        let Some(oldest) = self.full.pop_front() else { return };
         let times = oldest.iter().map(|record| record.time_ns);
         self.from_ns = self.from_ns.max(times.max().unwrap_or_default());
         self.dropped += oldest.len() as u64;
         self.remaining += oldest.len();
-        oldest.clear();
-        self.prepared.push(oldest);
+        self.prepared.extend(ChunkWriter::reuse(oldest));
     }
 
     /// Counts a dropped record. The first one leaves a mark, one record beyond the limit, from
     /// which on nothing is known. A slice that was open there is kept up to the mark.
-    #[cold]
-    #[inline(never)]
     fn stop(&mut self, time_ns: u64, event: Event) {
         self.last_ns = self.last_ns.max(time_ns);
         let stopped_ns = self.stopped_ns.unwrap_or_else(|| {
-            self.full.push_back(std::mem::take(&mut self.chunk));
-            self.full.push_back(vec![Record { time_ns, event: Event::RecordingStopped }]);
+            self.keep(Record { time_ns, event: Event::RecordingStopped });
             time_ns
         });
         self.stopped_ns = Some(stopped_ns);
         if event.began_ns().is_some_and(|began_ns| began_ns < stopped_ns) {
-            self.full.push_back(vec![Record { time_ns: stopped_ns, event }]);
+            self.keep(Record { time_ns: stopped_ns, event });
         } else {
             self.dropped += 1;
         }
     }
+
+    /// Keeps a record beyond the limit.
+    fn keep(&mut self, record: Record) {
+        let chunk = Chunk::of(record);
+        match self.spilled() {
+            Some((share, spill)) => spill.add(share, chunk),
+            None => self.full.push_back(chunk),
+        }
+    }
+}
+
+/// Returns a chunk without what was before `from_ns`.
+fn cut(chunk: &Chunk, from_ns: u64) -> Arc<Chunk> {
+    let mut kept = ChunkWriter::new(chunk.len());
+    for record in chunk.iter() {
+        kept.push(Record { event: record.event.from(from_ns), ..*record });
+    }
+    kept.finish()
 }
 
 impl Drop for Stream {
@@ -256,8 +294,7 @@ mod tests {
             drop(stream);
             let flushed = recorder.flushed();
             let worker = &flushed.workers[&0];
-            let times: Vec<u64> =
-                worker.chunks.iter().flatten().map(|record| record.time_ns).collect();
+            let times: Vec<u64> = worker.records().map(|record| record.time_ns).collect();
             let least = limit - limit / DROPPED_PART;
             assert!((least.min(limit)..=limit).contains(&times.len()), "{limit}: {}", times.len());
             assert!(times.iter().copied().eq(worker.from_ns + 1..count), "{limit}: {times:?}");
@@ -277,7 +314,7 @@ mod tests {
         }
         stream.flush();
         let flushed = recorder.flushed();
-        let times = flushed.workers[&0].chunks.iter().flatten().map(|record| record.time_ns);
+        let times = flushed.workers[&0].records().map(|record| record.time_ns);
         assert!(times.eq(0..5 * CHUNK_RECORDS as u64));
     }
 }

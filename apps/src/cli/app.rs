@@ -56,12 +56,16 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
     let (image, json) = (open(&options.image)?, open(&options.json)?);
     let drawing = open(&options.graph)?;
     let open = |dir: &PathBuf| -> Result<TraceOutput, Error> {
-        let recorder = options.trace.recorder(variant, &machine)?;
-        TraceOutput::open(dir, A::NAME, machine, recorder)
+        let limits = options.trace.limits(variant, &machine)?;
+        TraceOutput::open(dir, A::NAME, machine, limits)
     };
     let trace = options.trace.trace.as_ref().map(open).transpose()?;
-    let recordings = Recordings::new(trace, drawing);
+    let mut recordings = Recordings::new(trace, drawing);
     Output::must_all_differ(image.iter().chain(&json).chain(recordings.outputs()))?;
+
+    if let Some(trace) = recordings.trace.as_mut().filter(|_| options.trace.trace_spill) {
+        trace.spill(&machine, report::comments::<A>(variant, problem, &machine))?;
+    }
 
     let solve = |variant: Variant, machine: Machine, observer: Observer| {
         let (_bar, progress) =

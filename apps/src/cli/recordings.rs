@@ -46,8 +46,10 @@ impl Recordings {
     ) -> Result<Vec<Line>, Error> {
         let Self { trace, graph } = self;
         let mut lines = Vec::new();
-        if let Some(trace) = trace.filter(|trace| !trace.is_empty()) {
-            lines.push(trace.write(machine, comments)?);
+        match trace {
+            Some(trace) if trace.is_empty() => trace.remove_spill()?,
+            Some(trace) => lines.push(trace.write(machine, comments)?),
+            None => {}
         }
         if let Some((drawing, graph)) = graph {
             let graph = graph.graph();

@@ -4,6 +4,7 @@ mod convert;
 mod diff;
 mod edit;
 mod picture;
+mod recover;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -40,6 +41,12 @@ enum Command {
     Cut(edit::CutOptions),
     /// Join pieces of one run, of other times or other rows, in one trace
     Merge(edit::MergeOptions),
+    /// Make a trace of what a run with --trace-spill has left that was killed
+    Recover {
+        /// Folder of the run
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 pub(super) fn run(options: Options) -> Result<(), Error> {
@@ -57,6 +64,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         }
         Command::Cut(options) => print_path(&edit::cut(&options)?),
         Command::Merge(options) => print_path(&edit::merge(&options)?),
+        Command::Recover { folder } => super::print(&recover::text(&folder)?),
     }
 }
 

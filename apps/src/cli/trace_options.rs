@@ -28,6 +28,11 @@ pub(super) struct TraceOptions {
     #[arg(long, value_enum, default_value_t, requires = "trace")]
     trace_keep: Kept,
 
+    /// Write the records to DIR/<application>.spill during the run; a run that is killed leaves them there
+    /// for `talpf trace recover DIR`, and no more of them are in memory than --trace-limit says
+    #[arg(long, requires = "trace", conflicts_with = "trace_keep")]
+    pub(super) trace_spill: bool,
+
     /// Keep only what is between two times of the run, as 2s..4s, 500ms.. or ..1s
     #[arg(long, value_name = "FROM..TO", value_parser = window, requires = "trace")]
     trace_window: Option<Range<u64>>,
@@ -49,10 +54,10 @@ enum Kept {
 }
 
 impl TraceOptions {
-    /// Creates the recorder of a run.
+    /// Returns the limits of what the recorder of a run keeps.
     ///
     /// **Errors**: supersteps of a variant without lanes.
-    pub(super) fn recorder(&self, variant: Variant, machine: &Machine) -> Result<Recorder, Error> {
+    pub(super) fn limits(&self, variant: Variant, machine: &Machine) -> Result<Limits, Error> {
         let usual = || memory::available().map_or(MOST_BYTES, |bytes| bytes / PART_OF_MEMORY);
         let bytes = self.trace_limit.unwrap_or_else(|| usual().min(MOST_BYTES));
         let streams = match machine.simulation() {
@@ -75,7 +80,7 @@ impl TraceOptions {
                 Extent::Rounds { rounds: rounds.clone(), ranks: machine.ranks() as u32 }
             }
         };
-        Ok(Recorder::with_limits(Limits { records: records as usize, keep, extent }))
+        Ok(Limits { records: records as usize, keep, extent })
     }
 }
 

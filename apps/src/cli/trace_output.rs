@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use talpf_apps::Error;
 use talpf_apps::run::Machine;
-use talpf_traces::{Recorder, TraceInfo, counted};
+use talpf_traces::{Limits, Recorder, TraceInfo, counted};
 
 use super::output::{Output, make_folder};
 use super::report::Line;
@@ -15,8 +15,10 @@ use super::report::Line;
 const MOST_ROWS: usize = 65_535;
 
 /// Folder that gets the trace after the run. Opening its files is tried before the run; until the
-/// trace is written, the folder is not created and its contents stay.
+/// trace is written, the folder is not created and its contents stay, unless records go there during
+/// the run.
 pub(super) struct TraceOutput {
+    limits: Limits,
     recorder: Recorder,
     started: String,
     /// Output files: records, labels and rows.
@@ -29,12 +31,12 @@ pub(super) struct TraceOutput {
 impl TraceOutput {
     /// Checks that the folder can be created and written to, and that Paraver can show a run on
     /// `machine`.
-    /// The files are named after `stem` and have what `recorder` keeps.
+    /// The files are named after `stem` and have what is within `limits`.
     pub(super) fn open(
         path: &Path,
         stem: &'static str,
         machine: Machine,
-        recorder: Recorder,
+        limits: Limits,
     ) -> Result<Self, Error> {
         let rows = machine.ranks() * machine.workers_of_rank();
         if rows > MOST_ROWS {
@@ -43,13 +45,41 @@ impl TraceOutput {
         }
         let open = |extension| Output::open_in(path, Path::new(stem).with_extension(extension));
         Ok(Self {
-            recorder,
+            recorder: Recorder::with_limits(limits.clone()),
+            limits,
             // The same trace whenever the run is simulated.
             started: if machine.simulation().is_some() { utc(UNIX_EPOCH) } else { utc_now() },
             files: [open("prv")?, open("pcf")?, open("row")?],
             folder: path.to_owned(),
             stem,
         })
+    }
+
+    /// Creates the file that gets the records during a run on `machine`, in its folder.
+    pub(super) fn spill(&mut self, machine: &Machine, comments: Vec<String>) -> Result<(), Error> {
+        make_folder(&self.folder)?;
+        let file = self.folder.join(self.stem).with_extension("spill");
+        let info = self.info(machine, comments);
+        let recorder = Recorder::spilling(self.limits.clone(), &file, &info);
+        self.recorder = recorder.map_err(Error::WriteTrace)?;
+        Ok(())
+    }
+
+    /// Removes the file of the records, if there is one.
+    pub(super) fn remove_spill(&self) -> Result<(), Error> {
+        self.recorder.remove_spill().map_err(Error::WriteTrace)
+    }
+
+    fn info(&self, machine: &Machine, comments: Vec<String>) -> TraceInfo {
+        let version = format!("talpf {}", env!("CARGO_PKG_VERSION"));
+        TraceInfo {
+            ranks: machine.ranks() as u32,
+            workers: machine.workers_of_rank() as u32,
+            own_workers: machine.simulation().is_some(),
+            end_ns: 0,
+            started: self.started.clone(),
+            comments: [vec![version], comments].concat(),
+        }
     }
 
     /// Returns the recorder of the run.
@@ -70,19 +100,12 @@ impl TraceOutput {
     /// Writes the records of a run on `machine`, and returns a line with the path. Warns on the
     /// error stream of records that are missing.
     pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<Line, Error> {
-        let version = format!("talpf {}", env!("CARGO_PKG_VERSION"));
-        let info = TraceInfo {
-            ranks: machine.ranks() as u32,
-            workers: machine.workers_of_rank() as u32,
-            own_workers: machine.simulation().is_some(),
-            end_ns: 0,
-            started: self.started,
-            comments: [vec![version], comments].concat(),
-        };
+        let info = self.info(machine, comments);
         let Self { recorder, folder, stem, .. } = self;
         make_folder(&folder)?;
         let files = recorder.write_paraver(&folder, stem, &info).map_err(Error::WriteTrace)?;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
+        recorder.remove_spill().map_err(Error::WriteTrace)?;
         let path = files.prv.display();
         if let Some(loss) = loss(&files.prv, dropped) {
             // With a single call, as errors; those of the stream are ignored.

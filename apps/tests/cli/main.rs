@@ -19,6 +19,7 @@ mod signals;
 mod simulate;
 mod tolerance;
 mod trace;
+mod trace_spill;
 
 use std::process::{Command, Output, Stdio};
 

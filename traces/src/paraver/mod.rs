@@ -22,6 +22,7 @@ pub use edit::{cut, merge};
 pub use event_kind::EventKind;
 pub(crate) use inputs::refuse_inputs;
 pub(crate) use partial::Partial;
+pub(crate) use write::write_records;
 pub use write::{TraceFiles, TraceInfo};
 
 /// Largest number of threads, tasks or cpus: Paraver numbers them with 16 bits.

@@ -41,11 +41,13 @@ mod trace_files;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::extent::{Edges, Keep, Limits};
 use crate::paraver::partial::Partial;
-use crate::recorder::{MAIN_STREAM, Recorder};
+use crate::recorder::{FlushedRecords, MAIN_STREAM, Recorder};
+use crate::spill::SpillFile;
 use timeline::{Layout, Timeline};
 pub use trace_files::{TraceFiles, TraceInfo};
 
@@ -59,26 +61,50 @@ impl Recorder {
     /// **Errors**: a record that the trace cannot hold (see [`Error`]); those of the file system.
     /// Files of an earlier trace are replaced only after the new ones are complete.
     pub fn write_paraver(&self, dir: &Path, stem: &str, info: &TraceInfo) -> Result<TraceFiles> {
-        if stem.is_empty() || Path::new(stem).file_name() != Some(stem.as_ref()) {
-            return Err(Error::Stem { stem: stem.to_owned() });
+        let mut flushed = self.flushed();
+        let spilled = self.spill().map(|spill| SpillFile::read(spill.complete()?)).transpose()?;
+        if let Some(spilled) = spilled {
+            for (worker, records) in spilled.records.workers {
+                flushed.workers.entry(worker).or_default().chunks = records.chunks;
+            }
         }
-        let layout = Layout::new(info)?;
-        let flushed = self.flushed();
-        let timeline = Timeline::new(&flushed, layout, self.edges().map(Edges::times))?;
-        let mut comments = info.comments.clone();
-        comments.extend(self.edges().map(|edges| extent_comment(&edges.times())));
-        comments.extend(loss_comments(&flushed, self.limits()));
-
-        fs::create_dir_all(dir).map_err(Error::io(dir))?;
-        let file = |extension: &str| dir.join(format!("{stem}.{extension}"));
         let names = self.labels().names().to_vec();
-        let prv = Partial::write(file("prv"), |out| {
-            body::write(out, &timeline, names.len(), &info.started, &comments)
-        })?;
-        let pcf = Partial::write(file("pcf"), |out| labels::write_pcf(out, &names))?;
-        let row = Partial::write(file("row"), |out| labels::write_row(out, timeline.layout()))?;
-        Ok(TraceFiles { pcf: pcf.publish()?, row: row.publish()?, prv: prv.publish()? })
+        let kept = self.edges().map(Edges::times);
+        let written = write_records(dir, stem, info, &flushed, &names, kept, Some(self.limits()));
+        if self.spill().is_some() {
+            flushed.workers.values_mut().for_each(|worker| worker.chunks.clear());
+        }
+        written
     }
+}
+
+/// Writes records as a trace. Records beyond `limits` were dropped, if those are known.
+pub(crate) fn write_records(
+    dir: &Path,
+    stem: &str,
+    info: &TraceInfo,
+    flushed: &FlushedRecords,
+    names: &[Arc<str>],
+    kept: Option<Range<u64>>,
+    limits: Option<&Limits>,
+) -> Result<TraceFiles> {
+    if stem.is_empty() || Path::new(stem).file_name() != Some(stem.as_ref()) {
+        return Err(Error::Stem { stem: stem.to_owned() });
+    }
+    let layout = Layout::new(info)?;
+    let timeline = Timeline::new(flushed, layout, kept.clone())?;
+    let mut comments = info.comments.clone();
+    comments.extend(kept.as_ref().map(extent_comment));
+    comments.extend(loss_comments(flushed, limits));
+
+    fs::create_dir_all(dir).map_err(Error::io(dir))?;
+    let file = |extension: &str| dir.join(format!("{stem}.{extension}"));
+    let prv = Partial::write(file("prv"), |out| {
+        body::write(out, &timeline, names.len(), &info.started, &comments)
+    })?;
+    let pcf = Partial::write(file("pcf"), |out| labels::write_pcf(out, names))?;
+    let row = Partial::write(file("row"), |out| labels::write_row(out, timeline.layout()))?;
+    Ok(TraceFiles { pcf: pcf.publish()?, row: row.publish()?, prv: prv.publish()? })
 }
 
 /// Returns a comment about the part of the run that was kept.
@@ -91,8 +117,7 @@ fn extent_comment(times: &Range<u64>) -> String {
 }
 
 /// Returns comments about records that were dropped or not flushed.
-fn loss_comments(flushed: &crate::recorder::FlushedRecords, limits: &Limits) -> Vec<String> {
-    let limit = limits.records;
+fn loss_comments(flushed: &FlushedRecords, limits: Option<&Limits>) -> Vec<String> {
     let mut comments = Vec::new();
     for (&worker, records) in &flushed.workers {
         if records.dropped > 0 {
@@ -101,13 +126,14 @@ fn loss_comments(flushed: &crate::recorder::FlushedRecords, limits: &Limits) -> 
                 MAIN_STREAM => "main".to_owned(),
                 worker => format!("worker {worker}"),
             };
-            comments.push(match limits.keep {
-                Keep::First => {
-                    format!("{who}: {dropped} records dropped, its stream was full at {limit}")
+            comments.push(match limits {
+                Some(Limits { records, keep: Keep::First, .. }) => {
+                    format!("{who}: {dropped} records dropped, its stream was full at {records}")
                 }
-                Keep::Last => format!(
-                    "{who}: {dropped} records dropped, the first ones: its stream keeps {limit}"
+                Some(Limits { records, keep: Keep::Last, .. }) => format!(
+                    "{who}: {dropped} records dropped, the first ones: its stream keeps {records}"
                 ),
+                None => format!("{who}: {dropped} records dropped, its stream was full"),
             });
         }
     }

@@ -191,7 +191,7 @@ impl<'a> Timeline<'a> {
     ) -> Result<Self> {
         let mut entries = Vec::new();
         if let Some(records) = flushed.workers.get(&MAIN_STREAM) {
-            let ranks = records.chunks.iter().flatten().filter_map(|record| record.event.group());
+            let ranks = records.records().filter_map(|record| record.event.group());
             layout.add_mains(ranks.max().unwrap_or(0))?;
         }
         let mut recorded = vec![kept.unwrap_or(0..u64::MAX); layout.streams() as usize];
@@ -203,7 +203,7 @@ impl<'a> Timeline<'a> {
             layout.end_ns = layout.end_ns.max(records.last_ns);
             let from_ns = &mut recorded[worker as usize].start;
             *from_ns = (*from_ns).max(records.from_ns);
-            add_worker(&mut entries, worker, records.chunks.iter().flatten());
+            add_worker(&mut entries, worker, records.records());
         }
         for entry in &entries {
             check_ranks(*entry, layout.ranks)?;
