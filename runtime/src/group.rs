@@ -16,8 +16,9 @@ mod tally;
 mod wait;
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use talpf_traces::counted;
@@ -196,6 +197,24 @@ impl Group {
     /// Returns `true` if the runtime runs in virtual time.
     pub fn is_virtual(&self) -> bool {
         self.inner.shared.virtual_time.is_some()
+    }
+
+    /// Notes, in virtual time, that a service has changed what others may wait for.
+    pub(crate) fn note_change(&self) {
+        if let Some(virtual_time) = &self.inner.shared.virtual_time {
+            virtual_time.changes().note();
+        }
+    }
+
+    /// Waits, in virtual time, for a task other than a service, an event of a source, or a service that
+    /// has found something.
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> + Send {
+        let virtual_time = self.inner.shared.virtual_time.as_deref();
+        let since = virtual_time.map(|virtual_time| virtual_time.changes().count());
+        poll_fn(move |cx| match virtual_time.zip(since) {
+            Some((virtual_time, since)) => virtual_time.changes().poll(since, cx.waker()),
+            None => Poll::Ready(()),
+        })
     }
 
     /// Returns the name given at creation.

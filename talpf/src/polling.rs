@@ -95,6 +95,11 @@ impl Service for Poller {
         self.receiver.processes().is_some_and(Processes::are_oversubscribed)
     }
 
+    fn follows_others(&self) -> bool {
+        let own = self.receiver.own();
+        own.is_distant() && !own.doorbell.is_rung()
+    }
+
     fn flush(&self) {
         self.receiver.sender.batches.post_all();
     }

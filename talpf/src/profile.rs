@@ -66,10 +66,17 @@ impl Profile {
                 reason: error.to_string(),
             })?,
         };
-        Self::parse(name, &text).map_err(|reason| refused(name, reason))
+        Self::parse(name, &text)
     }
 
-    fn parse(name: &str, text: &str) -> Result<Self, LinkModelError> {
+    /// Reads a profile from a text, and gives it a name.
+    ///
+    /// **Errors**: a key or a value that is not allowed, with its line and the allowed ones.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        Self::read(name, text).map_err(|reason| refused(name, reason))
+    }
+
+    fn read(name: &str, text: &str) -> Result<Self, LinkModelError> {
         let (mut cores, mut polling, mut task_overhead_ns) = (None, None, 0);
         let mut costs = BTreeMap::new();
         for entry in LinkModel::table(text, "machine")? {
@@ -134,10 +141,15 @@ impl Profile {
     /// Returns the settings of the same run in virtual time, with `cores` for each rank. The polling
     /// frequency stays.
     pub fn simulate(&self, cores: u32, mut config: Config) -> Config {
-        let (costs, task_overhead_ns) = (Arc::clone(&self.costs), self.task_overhead_ns);
-        config.runtime.virtual_time = Some(VirtualTime { cores, task_overhead_ns, costs });
+        config.runtime.virtual_time = Some(self.virtual_time(cores));
         config.device.link = Some(self.link.clone());
         config
+    }
+
+    /// Returns the virtual machine of a runtime, with `cores` for each rank.
+    pub fn virtual_time(&self, cores: u32) -> VirtualTime {
+        let (costs, task_overhead_ns) = (Arc::clone(&self.costs), self.task_overhead_ns);
+        VirtualTime { cores, task_overhead_ns, costs }
     }
 }
 
@@ -169,7 +181,7 @@ mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        Profile::parse("mine", text).expect_err(text).to_string()
+        Profile::read("mine", text).expect_err(text).to_string()
     }
 
     #[test]

@@ -59,6 +59,12 @@ pub trait Service: Send + Sync + 'static {
         false
     }
 
+    /// Returns `true` if whatever is not announced follows from a task or from an event of virtual
+    /// time, so that polls before the next one of these find nothing.
+    fn follows_others(&self) -> bool {
+        false
+    }
+
     /// Sends what later polls would send. Called before a nap.
     fn flush(&self) {}
 
@@ -109,8 +115,8 @@ pub async fn serve<S: Service>(group: Group, service: S, pace: Pace) {
 
 /// Runs a service in virtual time, with a period and without an event a period while nothing
 /// happens: the task sleeps on its event, and polls at the first multiple of the period after that;
-/// at once with an adaptive pace. What is not announced it polls for, every period or every
-/// [`PERIOD_UNANNOUNCED`].
+/// at once with an adaptive pace. What is not announced it polls for, after whatever may have caused
+/// it or else every period, of [`PERIOD_UNANNOUNCED`] at least.
 async fn serve_in_virtual_time<S: Service>(group: &Group, service: &S, pace: Pace) {
     let period = match pace {
         Pace::Adaptive => Duration::ZERO,
@@ -118,20 +124,50 @@ async fn serve_in_virtual_time<S: Service>(group: &Group, service: &S, pace: Pac
     };
     while let Some(polled) = service.poll() {
         if polled.found {
+            group.note_change();
             continue;
         }
-        if !polled.announced {
-            service.flush();
-            noted::<S, _>(group.wait_for(period.max(PERIOD_UNANNOUNCED))).await;
+        if polled.announced {
+            sleep(service).await;
+            noted::<S, _>(until_multiple(group, period, 0)).await;
             continue;
         }
-        sleep(service).await;
-        if !period.is_zero() {
-            let since = group.clock().now().as_nanos() % period.as_nanos();
-            let rest = (period.as_nanos() - since) % period.as_nanos();
-            noted::<S, _>(group.wait_for(Duration::from_nanos(rest as u64))).await;
+        service.flush();
+        let period = period.max(PERIOD_UNANNOUNCED);
+        if service.follows_others() {
+            let polled_ns = group.clock().now_ns();
+            sleep_until_change(group, service).await;
+            noted::<S, _>(until_multiple(group, period, polled_ns + 1)).await;
+        } else {
+            noted::<S, _>(group.wait_for(period)).await;
         }
     }
+}
+
+/// Waits until the time is a multiple of `period`, and at least `least_ns`.
+async fn until_multiple(group: &Group, period: Duration, least_ns: u64) {
+    let period_ns = period.as_nanos() as u64;
+    if period_ns > 0 {
+        let now_ns = group.clock().now_ns();
+        let until_ns = now_ns.max(least_ns).next_multiple_of(period_ns);
+        group.wait_for(Duration::from_nanos(until_ns - now_ns)).await;
+    }
+}
+
+/// Sleeps, in virtual time, until a wake or a change: a task or an event outside all services.
+async fn sleep_until_change<S: Service>(group: &Group, service: &S) {
+    let sleeper = service.sleeper();
+    sleeper.announce();
+    let mut change = pin!(group.changed());
+    poll_fn(|cx| {
+        if !sleeper.register(cx.waker()) || change.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        note_wait(S::EVENT);
+        Poll::Pending
+    })
+    .await;
+    sleeper.end();
 }
 
 impl<S: Service> Served<S> {

@@ -72,6 +72,11 @@ impl LocalPeer {
         }
     }
 
+    /// Returns `true` if what is posted to the rank arrives later, in virtual time.
+    pub(crate) fn is_distant(&self) -> bool {
+        self.is_distant
+    }
+
     /// Returns the largest number of polls of a task that waits.
     #[inline]
     pub(crate) fn spare_polls(&self) -> u32 {

@@ -109,3 +109,35 @@ fn gets_and_counted_syncs_take_their_messages() {
         assert!((2_000..=10_000).contains(&time_ns), "{time_ns}");
     }
 }
+
+/// Most gets find no credit at the rank that computes, and have to be retried. While it does, for ten
+/// million polling periods, nothing happens.
+#[test]
+fn gets_that_are_retried_are_polled_for_after_an_event_alone() {
+    let mut config = simulated(2, "latency=1us,bandwidth=10GB/s");
+    config.polling = PollingFrequency::Every(Duration::from_nanos(100));
+    let _watchdog = common::watchdog("gets that are retried");
+    let times = exec(config, async move |ctx| {
+        let group = ctx.group().clone();
+        let values = Array::new(&group, vec![0u64; 600], 600)?;
+        let slot = ctx.register_global(&values).await?;
+        let copy = Array::new(&group, vec![0u64; 600], 600)?;
+        ctx.register_local(&copy)?;
+        let other = 1 - ctx.rank().0;
+        for round in 1..=3u64 {
+            let second = if ctx.rank().0 == 0 { 1_000_000_000 } else { 0 };
+            let make = group.task("make").work("work", second).inout(&values.all());
+            make.spawn(move |mut values| values.fill(round))?;
+            for at in 0..600 {
+                ctx.get(slot.at(other, at), &copy.region(at..at + 1))?;
+            }
+            ctx.sync(SyncMode::DEFAULT).expose(&values.all()).await?;
+            let read = group.task("read").input(&copy.all()).run(|copy| copy.to_vec())?;
+            assert_eq!(read.await?, [round; 600]);
+        }
+        Ok::<_, Error>(group.clock().now_ns())
+    });
+    for time_ns in times.unwrap() {
+        assert!((2_999_000_000..3_010_000_000).contains(&time_ns), "{time_ns}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The loop of the executor.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,9 +24,11 @@ struct Executor<'w> {
     sources: Vec<Arc<dyn EventSource>>,
     /// Groups by the addresses of their heads.
     numbers: HashMap<usize, usize>,
+    /// The last address that was asked for, and its number: tasks of one group follow each other.
+    last_number: (usize, usize),
     groups: Vec<Ready>,
-    /// Groups in which a task may start.
-    changed: BTreeSet<usize>,
+    /// Groups in which a task may start, each once, the first of them first.
+    changed: BinaryHeap<Reverse<usize>>,
     /// Bodies that take time, by their ends.
     ends: BinaryHeap<Reverse<End>>,
     /// Number of tasks that were ready, and of those that took time.
@@ -80,8 +82,9 @@ impl<'w> Executor<'w> {
             time,
             sources: Vec::new(),
             numbers: HashMap::new(),
+            last_number: (0, 0),
             groups: Vec::new(),
-            changed: BTreeSet::new(),
+            changed: BinaryHeap::new(),
             ends: BinaryHeap::new(),
             readied: 0,
             begun: 0,
@@ -102,13 +105,14 @@ impl<'w> Executor<'w> {
     /// Starts the tasks that are ready and have a core. Returns `true` if there was any.
     fn start_ready<R: Runner>(&mut self) -> bool {
         let mut any = self.collect::<R>();
-        while let Some(group) = self.changed.pop_first() {
+        while let Some(Reverse(group)) = self.changed.pop() {
+            self.groups[group].is_changed = false;
             while let Some((task, core)) = self.groups[group].take() {
                 any = true;
                 match self.time_of(task) {
                     TaskTime { body_ns: 0, overhead_ns: 0 } => {
                         self.worker.note_short_run(task, core);
-                        self.worker.execute::<R>(task, false);
+                        self.execute::<R>(task);
                         self.collect::<R>();
                     }
                     time => self.begin(task, group, core, time),
@@ -136,13 +140,22 @@ impl<'w> Executor<'w> {
             any = true;
             if record(task).marks().is_inline() {
                 self.worker.note_inline_run();
-                self.worker.execute::<R>(task, false);
+                self.execute::<R>(task);
                 continue;
             }
             let group = self.group_of(task);
             self.readied += 1;
             self.groups[group].add(task, is_successor, self.readied);
-            self.changed.insert(group);
+            self.note_changed(group);
+        }
+    }
+
+    /// Runs a task, or what follows an `await` of it.
+    fn execute<R: Runner>(&self, task: RecordId) {
+        let is_service = record(task).role() == Role::Service;
+        self.worker.execute::<R>(task, false);
+        if !is_service {
+            self.time.changes().note();
         }
     }
 
@@ -157,11 +170,22 @@ impl<'w> Executor<'w> {
 
     fn group_of(&mut self, task: RecordId) -> usize {
         let head = record(task).group().addr();
-        let (groups, cores) = (&mut self.groups, self.time.cores());
-        *self.numbers.entry(head).or_insert_with(|| {
-            groups.push(Ready::new(cores));
-            groups.len() - 1
-        })
+        if self.last_number.0 != head {
+            let (groups, cores) = (&mut self.groups, self.time.cores());
+            let number = *self.numbers.entry(head).or_insert_with(|| {
+                groups.push(Ready::new(cores));
+                groups.len() - 1
+            });
+            self.last_number = (head, number);
+        }
+        self.last_number.1
+    }
+
+    /// Notes that a task may start in a group.
+    fn note_changed(&mut self, group: usize) {
+        if !std::mem::replace(&mut self.groups[group].is_changed, true) {
+            self.changed.push(Reverse(group));
+        }
     }
 
     /// Returns the time that the task keeps a core. What follows an `await` takes none.
@@ -215,6 +239,7 @@ impl<'w> Executor<'w> {
             shared.call_back("a source of events", || source.advance(next_ns));
         }
         if source_ns.is_some_and(|at_ns| at_ns <= next_ns) {
+            self.time.changes().note();
             return true;
         }
         if timer_ns.is_some_and(|at_ns| at_ns <= next_ns) {
@@ -223,9 +248,9 @@ impl<'w> Executor<'w> {
         }
         if let Some(Reverse(End { group, core, task, began_ns, .. })) = self.ends.pop() {
             self.groups[group].free(core);
-            self.changed.insert(group);
+            self.note_changed(group);
             self.worker.note_run(task, core, began_ns);
-            self.worker.execute::<R>(task, false);
+            self.execute::<R>(task);
         }
         true
     }

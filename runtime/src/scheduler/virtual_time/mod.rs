@@ -18,6 +18,7 @@
 //! absent: memory that cores share, spawns that take the time of their spawner, moving of tasks
 //! between groups.
 
+mod changes;
 mod core_streams;
 mod costs;
 mod executor;

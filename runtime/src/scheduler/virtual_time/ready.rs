@@ -10,6 +10,8 @@ pub(super) struct Ready {
     tasks: BinaryHeap<Entry>,
     /// Numbers of free cores; the last one is taken next.
     free_cores: Vec<u32>,
+    /// `true` while the group is listed, as a task may start.
+    pub(super) is_changed: bool,
 }
 
 /// A ready task; the greatest starts first.
@@ -23,7 +25,8 @@ struct Entry {
 
 impl Ready {
     pub(super) fn new(cores: u32) -> Self {
-        Ready { tasks: BinaryHeap::new(), free_cores: (0..cores).rev().collect() }
+        let free_cores = (0..cores).rev().collect();
+        Ready { tasks: BinaryHeap::new(), free_cores, is_changed: false }
     }
 
     /// Adds a task. `since` counts up.

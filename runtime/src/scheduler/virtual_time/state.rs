@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use talpf_primitives::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
+use super::changes::Changes;
 use super::costs::{CoreTimes, VirtualTime};
 use crate::clock::{Clock, ClockHand};
 
@@ -24,6 +25,7 @@ pub(crate) struct VirtualState {
     hand: ClockHand,
     sources: Mutex<Vec<Arc<dyn EventSource>>>,
     source_count: AtomicUsize,
+    changes: Changes,
     /// Times that cores have been busy, written by the executor alone.
     tasks_ns: AtomicU64,
     overhead_ns: AtomicU64,
@@ -38,6 +40,7 @@ impl VirtualState {
             hand,
             sources: Mutex::default(),
             source_count: AtomicUsize::new(0),
+            changes: Changes::default(),
             tasks_ns: AtomicU64::new(0),
             overhead_ns: AtomicU64::new(0),
         };
@@ -54,6 +57,11 @@ impl VirtualState {
         let mut sources = self.sources.lock();
         sources.push(source);
         self.source_count.store(sources.len(), Ordering::Release);
+    }
+
+    /// Returns what services wait for that nobody announces to them.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     /// Returns the times that cores have been busy so far.
