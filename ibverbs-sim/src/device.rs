@@ -36,6 +36,9 @@ pub struct DeviceConfig {
     /// process; `None` for none. The user of the device moves the time, by
     /// [`Device::advance_link`].
     pub link: Option<LinkModel>,
+    /// `true` if registered memory has no contents: data of requests is not copied unless it is inline,
+    /// while all claims are checked. Ignored without a link model.
+    pub phantom: bool,
 }
 
 /// A simulated adapter. Clones are the same device, and all its contexts reach each other.
@@ -86,7 +89,7 @@ impl Device {
         }
         let core = DeviceCore {
             name: config.name,
-            link: Link::new(config.fault, config.link),
+            link: Link::new(config.fault, config.link, config.phantom),
             port,
             keys: KeyTable::new(config.attributes.max_mr),
             send_slots: SendSlots::new(config.attributes.max_qp),
@@ -116,12 +119,21 @@ impl Device {
     ///
     /// **Units**: nanoseconds.
     pub fn advance_link(&self, now_ns: u64) {
+        self.advance_link_and(now_ns, |_, _| {});
+    }
+
+    /// As [`Device::advance_link`]. Calls `carried_out` with the numbers of the requesting and of the
+    /// responding context, by the order in which they were opened, for each queue pair whose
+    /// requests may have been carried out, some of them twice.
+    pub fn advance_link_and(&self, now_ns: u64, mut carried_out: impl FnMut(u32, u32)) {
         let Some(priced) = self.core.link.priced() else { return };
         let mut deferred = Deferred::default();
-        for queue_pair in priced.advance(now_ns) {
+        let resumed = priced.advance(now_ns);
+        for (queue_pair, _) in &resumed {
             queue_pair.resume(&mut deferred);
         }
         deferred.run();
+        resumed.into_iter().for_each(|(_, (from, to))| carried_out(from, to));
     }
 
     /// Returns the time at which something happens next on the link, if nothing is posted before.

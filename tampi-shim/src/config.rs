@@ -1,5 +1,7 @@
 //! Settings of [`exec`](crate::exec()).
 
+use std::time::Duration;
+
 use crate::error::Error;
 use crate::protocols::Protocols;
 use crate::transport::verbs;
@@ -11,10 +13,13 @@ pub struct Config {
     pub ranks: u32,
     /// Settings of the runtime that all ranks share.
     pub runtime: talpf_runtime::Config,
-    /// Settings of the device that carries the messages.
+    /// Settings of the device that carries the messages. A link model needs a runtime in virtual time.
     pub device: ibverbs_sim::DeviceConfig,
     /// Thresholds between the protocols of messages; `None` for [`Protocols::measured`].
     pub protocols: Option<Protocols>,
+    /// Period of the polling tasks in virtual time; `None` if they find at once what arrives. In real
+    /// time they adapt.
+    pub polling: Option<Duration>,
     /// Bytes of unexpected short messages that a rank keeps until they are received, for all peers
     /// together. Messages beyond that stay with their senders.
     pub unexpected_limit: usize,
@@ -30,6 +35,7 @@ impl Default for Config {
             runtime: talpf_runtime::Config::default(),
             device: ibverbs_sim::DeviceConfig::default(),
             protocols: None,
+            polling: None,
             unexpected_limit: 16 << 20,
             buffer_limit: 64 << 20,
         }
@@ -47,6 +53,9 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.device.link.is_some() && self.runtime.virtual_time.is_none() {
+            return Err(Error::PriceInRealTime);
+        }
         limit("number of ranks", u64::from(self.ranks), 1, u64::from(MAX_RANKS))
     }
 }

@@ -50,12 +50,15 @@ where
 {
     check_blocking("exec").map_err(Error::from)?;
     config.check()?;
-    // Before workers exist, which would disturb the measurement.
-    let protocols = config.protocols.map_or_else(Protocols::measured, Ok)?;
+    // Before workers exist, which would disturb the measurement. Virtual time is that of no machine.
+    let is_virtual = config.runtime.virtual_time.is_some();
+    let usual = || if is_virtual { Ok(Protocols::default()) } else { Protocols::measured() };
+    let protocols = config.protocols.map_or_else(usual, Ok)?;
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
     let groups = (0..config.ranks).map(|rank| runtime.group(format!("rank {rank}"), rank));
     let groups: Vec<_> = groups.collect();
     let verbs = VerbsWorld::new(&config, protocols, groups.clone())?;
+    runtime.add_event_source(verbs.link_events());
     let members: Members = (0..config.ranks).map(WorldRank).collect();
     let worlds = verbs.ranks().zip(groups).enumerate().map(|(rank, (transport, group))| {
         Communicator::new(transport, group, WORLD, Rank(rank as u32), Arc::clone(&members))

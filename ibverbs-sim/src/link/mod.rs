@@ -72,8 +72,9 @@ enum Simulated {
 }
 
 impl Link {
-    pub(crate) fn new(fault: Option<FaultPlan>, model: Option<LinkModel>) -> Self {
-        let price = model.map(|model| Simulated::Price(Box::new(PricedLink::new(model))));
+    pub(crate) fn new(fault: Option<FaultPlan>, model: Option<LinkModel>, phantom: bool) -> Self {
+        let priced = |model| Simulated::Price(Box::new(PricedLink::new(model, phantom)));
+        let price = model.map(priced);
         Self { simulated: price.or(fault.map(Simulated::Faults)) }
     }
 

@@ -21,13 +21,18 @@ use crate::{
     deferred::Deferred,
     gate::GateHeld,
     link::{AttemptError, AttemptResult, Message},
-    queue_pair::QueuePairCore,
+    queue_pair::{LocalBuffer, QueuePairCore},
 };
 
 /// Requests under way on a link with a price.
 pub(crate) struct PricedLink {
+    /// `true` if data is not copied.
+    phantom: bool,
     state: Mutex<State>,
 }
+
+/// The requesting and the responding process of a queue pair.
+pub(crate) type Ends = (u32, u32);
 
 struct State {
     now_ns: u64,
@@ -57,10 +62,10 @@ struct Request {
 }
 
 impl PricedLink {
-    pub(crate) fn new(model: LinkModel) -> Self {
+    pub(crate) fn new(model: LinkModel, phantom: bool) -> Self {
         let network = Network::new(model, 0);
         let (flows, under_way) = (HashMap::new(), HashMap::new());
-        PricedLink { state: Mutex::new(State { now_ns: 0, network, flows, under_way }) }
+        PricedLink { phantom, state: Mutex::new(State { now_ns: 0, network, flows, under_way }) }
     }
 
     /// Carries out the oldest request of a queue pair if it has arrived. Lets it enter the network
@@ -87,7 +92,13 @@ impl PricedLink {
             }
         }
         drop(state);
-        let result = peer.respond(message, held, deferred);
+        let result = match message.local {
+            LocalBuffer::Source(_) | LocalBuffer::Target(_) if self.phantom => {
+                let local = &LocalBuffer::Delivered { length: message.local.len() };
+                peer.respond(&Message { local, ..*message }, held, deferred)
+            }
+            _ => peer.respond(message, held, deferred),
+        };
         let is_over = !matches!(result, Err(AttemptError::ReceiverNotReady { .. }));
         if is_over && let Some(flow) = self.state.lock().flows.get_mut(&message.source) {
             flow.ended += u64::from(flow.arrived.pop_front().is_some());
@@ -118,8 +129,9 @@ impl PricedLink {
         self.state.lock().network.next_ns()
     }
 
-    /// Moves the time of the link forward. Returns the queue pairs with requests that have arrived.
-    pub(crate) fn advance(&self, now_ns: u64) -> Vec<Arc<QueuePairCore>> {
+    /// Moves the time of the link forward. Returns the queue pairs with requests that have arrived,
+    /// and their processes.
+    pub(crate) fn advance(&self, now_ns: u64) -> Vec<(Arc<QueuePairCore>, Ends)> {
         let mut resumed = Vec::new();
         let mut state = self.state.lock();
         state.now_ns = state.now_ns.max(now_ns);
@@ -131,7 +143,7 @@ impl PricedLink {
             }
         }
         drop(state);
-        resumed.iter().filter_map(Weak::upgrade).collect()
+        resumed.iter().filter_map(|(pair, ends)| Some((pair.upgrade()?, *ends))).collect()
     }
 }
 
@@ -170,7 +182,7 @@ impl State {
     }
 
     /// Notes that a message has arrived. Returns the queue pair if its request may be carried out.
-    fn arrive(&mut self, message: MessageId) -> Option<Weak<QueuePairCore>> {
+    fn arrive(&mut self, message: MessageId) -> Option<(Weak<QueuePairCore>, Ends)> {
         let Request { of, number, returns } = self.under_way.remove(&message)?;
         let flow = self.flows.get_mut(&of)?;
         if let Some(bytes) = returns {
@@ -180,6 +192,6 @@ impl State {
         }
         let place = number.checked_sub(flow.ended)?;
         *flow.arrived.get_mut(place as usize)? = true;
-        Some(Weak::clone(&flow.queue_pair))
+        Some((Weak::clone(&flow.queue_pair), (flow.from, flow.to)))
     }
 }

@@ -22,4 +22,5 @@ mod protocols;
 mod shared_cells;
 mod sizes;
 mod truncation;
+mod virtual_time;
 mod wakers;

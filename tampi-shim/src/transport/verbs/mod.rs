@@ -10,6 +10,7 @@ mod deferred;
 mod footprint;
 mod inbox;
 mod link;
+mod link_events;
 mod memory;
 mod polling;
 mod progress;
@@ -36,12 +37,13 @@ use std::task::Waker;
 
 use talpf_primitives::MutexGuard;
 use talpf_runtime::service::{Pace, serve};
-use talpf_runtime::{ByteLayout, Group};
+use talpf_runtime::{ByteLayout, EventSource, Group};
 
 use self::cell::INLINE;
 use self::deferred::DeferredActions;
 use self::inbox::Inbox;
 use self::link::Link;
+use self::link_events::LinkEvents;
 use self::memory::Memory;
 use self::polling::Poller;
 use self::rtr_table::ContextTag;
@@ -90,7 +92,11 @@ impl VerbsWorld {
         let started = VerbsWorld { ranks };
         for verbs in &started.ranks {
             let group = &verbs.state().group;
-            let polling = serve(group.clone(), Poller(Arc::clone(verbs)), Pace::Adaptive);
+            let pace = match config.polling.filter(|_| group.is_virtual()) {
+                Some(period) => Pace::Naps { least: period, most: period },
+                None => Pace::Adaptive,
+            };
+            let polling = serve(group.clone(), Poller(Arc::clone(verbs)), pace);
             drop(group.spawn_service("poll", polling)?);
         }
         Ok(started)
@@ -98,6 +104,12 @@ impl VerbsWorld {
 
     pub(crate) fn ranks(&self) -> impl Iterator<Item = Arc<dyn Transport>> {
         self.ranks.iter().map(|verbs| Arc::clone(verbs) as Arc<dyn Transport>)
+    }
+
+    /// Returns the link, as the executor of virtual time moves it.
+    pub(crate) fn link_events(&self) -> Arc<dyn EventSource> {
+        let world = self.ranks.first().map(|verbs| Arc::clone(&verbs.world));
+        Arc::new(LinkEvents { world })
     }
 
     /// Ends the operations that are left, when no task runs any more.
@@ -343,6 +355,11 @@ impl Transport for Verbs {
 
     fn flush(&self) {
         self.run_deferred(&mut self.flush_batches());
+    }
+
+    fn may_spin(&self) -> bool {
+        // Nothing arrives while virtual time stands still.
+        !self.world.is_distant && talpf_runtime::worker_is_spare()
     }
 
     fn fail(&self, reason: &str) {

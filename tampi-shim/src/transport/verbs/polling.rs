@@ -46,6 +46,12 @@ impl Service for Poller {
     }
 
     fn prepare_sleep(&self) -> bool {
+        if self.0.world.is_distant {
+            // The link wakes the task with whatever comes, so peers need not know that it sleeps.
+            let state = self.0.state();
+            let found = self.0.try_progress(self.0.flush_batches());
+            return found == 0 && !state.is_batching() && !state.stop.load(Ordering::SeqCst);
+        }
         let found = poll_before_sleep(&self.0).unwrap_or_else(|error| {
             self.0.world.fail(error);
             1

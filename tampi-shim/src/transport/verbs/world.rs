@@ -47,6 +47,9 @@ pub(super) struct World {
     failure: OnceLock<Error>,
     failed: AtomicBool,
     pub(super) has_timers: bool,
+    /// `true` if what is posted arrives later, in virtual time.
+    pub(super) is_distant: bool,
+    pub(super) device: Device,
 }
 
 /// State of one rank, on cache lines of its own.
@@ -150,12 +153,21 @@ impl World {
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
             has_timers: config.device.fault.is_some(),
+            is_distant: config.device.link.is_some(),
+            device,
         }))
     }
 
     #[inline]
     pub(super) fn rank(&self, rank: WorldRank) -> &RankState {
         &self.ranks[rank.index()]
+    }
+
+    /// Wakes the polling task of the rank of a context, to which something has come.
+    pub(super) fn wake_poller(&self, context: u32) {
+        if let Some(rank) = self.ranks.get(context as usize) {
+            rank.poller.wake();
+        }
     }
 
     /// Returns the link from one rank to another, and creates it if there is none yet.
