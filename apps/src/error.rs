@@ -346,7 +346,7 @@ pub enum Error {
     /// An application, or a variant of it, does not run in virtual time.
     #[error(
         "{what} does not run in virtual time: jacobi, gauss-seidel, nbody and matmul do, in their \
-         lpf and talpf-* variants"
+         variants with ranks"
     )]
     NotSimulated {
         /// Name of the application or the variant.

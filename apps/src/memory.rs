@@ -28,6 +28,11 @@ pub fn require(data: u64, variant: Variant, machine: Machine) -> Result<(), Erro
     }
 }
 
+/// Allocates zeros whose pages are not touched, and so take address space alone until they are.
+pub(crate) fn untouched(count: usize) -> Vec<f64> {
+    vec![0.0; count]
+}
+
 fn system() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

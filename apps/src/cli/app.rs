@@ -49,7 +49,7 @@ impl<A: App, P: Args> Options<A, P> {
 fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> Result<(), Error> {
     let machine = options.machine::<A>(variant, problem)?;
     let first = machine.transport().has_first_rank();
-    let data = bytes::<A>(variant, problem, machine.ranks(), options.check);
+    let data = bytes::<A>(variant, problem, machine, options.check);
     memory::require(data, variant, machine)?;
     let open =
         |path: &Option<PathBuf>| path.as_deref().filter(|_| first).map(Output::open).transpose();
@@ -122,8 +122,8 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
 }
 
 /// Returns the largest number of bytes needed: a check runs serial while the result is kept.
-fn bytes<A: App>(variant: Variant, problem: &A::Problem, ranks: usize, check: bool) -> u64 {
-    let bytes = A::bytes(variant, problem, ranks);
+fn bytes<A: App>(variant: Variant, problem: &A::Problem, machine: Machine, check: bool) -> u64 {
+    let bytes = run::bytes::<A>(variant, problem, machine);
     if check {
         let serial = A::bytes(Variant::Serial, problem, 1);
         bytes.max(serial.saturating_add(problem.result_bytes()))

@@ -47,7 +47,7 @@ pub(super) fn median(mut work: impl FnMut()) -> f64 {
     middle(times)
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
+pub(super) fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

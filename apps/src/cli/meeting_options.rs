@@ -26,7 +26,7 @@ pub(super) struct MeetingOptions {
         long,
         value_name = "I",
         requires = "server",
-        value_parser = number_within(0..=*Machine::RANKS.end() - 1)
+        value_parser = number_within(0..=*Machine::PROCESSES.end() - 1)
     )]
     process: Option<usize>,
 
@@ -35,7 +35,7 @@ pub(super) struct MeetingOptions {
         long,
         value_name = "N",
         requires = "server",
-        value_parser = number_within(Machine::RANKS)
+        value_parser = number_within(Machine::PROCESSES)
     )]
     processes: Option<usize>,
 

@@ -2,6 +2,7 @@
 
 mod app;
 mod breakdown;
+mod calibrate;
 mod compare;
 mod defaults;
 mod heat;
@@ -19,6 +20,7 @@ mod output;
 mod progress_bar;
 mod recordings;
 mod report;
+mod reproduce;
 mod run_options;
 mod signal_handler;
 mod simulation_options;
@@ -77,6 +79,10 @@ enum Command {
     Histogram(app::Options<Histogram, histogram::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
+    /// Measure a profile of this machine for runs in virtual time, and how well it predicts real runs
+    Calibrate(calibrate::Options),
+    /// Reproduce chapter 7 of the TALPF thesis in virtual time: a page of plots, and what agrees
+    Reproduce(reproduce::Options),
     /// Run an application in several processes, here or on other machines
     Launch(launch::Options),
     /// Run one process for `launch` on another machine
@@ -108,6 +114,8 @@ fn run(command: Command) -> ExitCode {
         Command::MatmulG(options) => options.run(matmul::ProblemOptions::problem),
         Command::Histogram(options) => options.run(histogram::ProblemOptions::problem),
         Command::Compare(options) => compare::run(options),
+        Command::Calibrate(options) => calibrate::run(options),
+        Command::Reproduce(options) => reproduce::run(options),
         Command::Launch(options) => {
             let line = ["talpf".into()].into_iter().chain(options.line_of_one());
             return match Cli::try_parse_from(line) {
@@ -140,6 +148,8 @@ fn explain(error: &Error) -> ExitCode {
 fn launch(options: &launch::Options, command: &Command) -> ExitCode {
     let other = match command {
         Command::Compare(_) => Some("compare"),
+        Command::Calibrate(_) => Some("calibrate"),
+        Command::Reproduce(_) => Some("reproduce"),
         Command::Launch(_) => Some("launch"),
         Command::Part => Some("part"),
         Command::Trace(_) => Some("trace"),

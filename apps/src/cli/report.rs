@@ -57,7 +57,8 @@ pub(super) struct Report {
     steps: Option<usize>,
     seconds: f64,
     work: Work,
-    checksum: f64,
+    /// Sum of the result; `None` without one.
+    checksum: Option<f64>,
     measures: Vec<Measure>,
     /// `true` if the result equals the serial one; `None` if it was not checked.
     verified: Option<bool>,
@@ -73,6 +74,7 @@ impl Report {
         verified: Option<bool>,
         metrics: Option<Metrics>,
     ) -> Self {
+        let has_result = solution.machine.executes();
         Self {
             app: A::NAME,
             variant: variant.name(),
@@ -86,8 +88,8 @@ impl Report {
             // A run of one cell can end within one tick of the clock.
             seconds: solution.seconds.max(1e-9),
             work: solution.work(problem),
-            checksum: solution.result.checksum(),
-            measures: A::measures(problem, solution),
+            checksum: has_result.then(|| solution.result.checksum()),
+            measures: if has_result { A::measures(problem, solution) } else { Vec::new() },
             verified,
             metrics,
         }
@@ -101,6 +103,7 @@ impl Report {
     /// Returns one line per value; `hash` is shown beside the checksum.
     pub(super) fn lines(&self, hash: u64) -> Vec<Line> {
         let verified = match self.verified {
+            None if self.checksum.is_none() => "not executed",
             None => "not checked (see --check)",
             Some(true) => "yes, every bit equals serial",
             Some(false) => "NO",
@@ -121,8 +124,11 @@ impl Report {
         lines.extend([
             ("time", format!("{:.6} s{simulated}", self.seconds)),
             ("rate", format!("{:.1} {}", self.rate(), self.work.unit)),
-            ("checksum", format!("{} (bits {hash:016x})", self.checksum)),
         ]);
+        lines.push(match self.checksum {
+            Some(checksum) => ("checksum", format!("{checksum} (bits {hash:016x})")),
+            None => ("checksum", "none, as no body was executed".to_owned()),
+        });
         lines.extend(self.breakdown().map(|breakdown| ("breakdown", breakdown.to_string())));
         let measure = |m: &Measure| (m.name, format!("{:.6e} {}", m.value, m.meaning));
         lines.extend(self.measures.iter().map(measure));
@@ -144,8 +150,11 @@ impl Report {
             ("variant", self.variant.into()),
             ("ranks", self.ranks.into()),
             match self.simulation {
-                Some(Simulation { profile, cores }) => {
-                    ("simulated", json!({ "profile": profile.name(), "cores_per_rank": cores }))
+                Some(Simulation { profile, cores, executes }) => {
+                    let name = profile.name();
+                    let machine =
+                        json!({ "profile": name, "cores_per_rank": cores, "executed": executes });
+                    ("simulated", machine)
                 }
                 None => ("workers", self.workers.into()),
             },

@@ -157,6 +157,12 @@ impl RunOptions {
         if self.graph.is_some() && !variant.has_ranks() {
             return Err(Error::NotTogether { option: "--graph", with: variant.name() });
         }
+        let needs_result = [("--check", self.check), ("--image", self.image.is_some())];
+        if let Some((option, _)) = needs_result.into_iter().find(|&(_, is_given)| is_given)
+            && self.simulation.has_no_result()
+        {
+            return Err(Error::NotTogether { option, with: "--execute no" });
+        }
         let is_mpi = self.transport == Some(Transport::Mpi);
         let meeting =
             if is_mpi { self.meeting.meeting_without_pmi() } else { self.meeting.meeting() }?;

@@ -1,6 +1,6 @@
 //! Options of a run in virtual time.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use talpf::Profile;
 use talpf_apps::Error;
 use talpf_apps::run::{App, Simulation, Variant};
@@ -22,12 +22,29 @@ pub(super) struct SimulationOptions {
     /// Cost of a kind of work, in place of that of the profile, such as jacobi=1.5ns
     #[arg(long, value_name = "WORK=TIME", requires = "simulate")]
     cost: Vec<String>,
+
+    /// Execute the bodies of kernels; without, arrays take no memory, there is no result, and times are
+    /// the same [default: yes]
+    #[arg(long, value_enum, value_name = "yes|no", hide_possible_values = true)]
+    #[arg(requires = "simulate")]
+    execute: Option<Execute>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Execute {
+    Yes,
+    No,
 }
 
 impl SimulationOptions {
     /// Returns `true` if runs take virtual time.
     pub(super) fn is_given(&self) -> bool {
         self.simulate.is_some()
+    }
+
+    /// Returns `true` if bodies are not executed, so that there is no result.
+    pub(super) fn has_no_result(&self) -> bool {
+        self.execute == Some(Execute::No)
     }
 
     /// Returns the virtual machine, if the run takes virtual time. Its profile lives as long as the
@@ -56,6 +73,7 @@ impl SimulationOptions {
             return Err(Error::NoCost { profile: name.clone(), kind });
         }
         let cores = self.cores_per_rank.map_or(profile.cores(), |cores| cores as u32);
-        Ok(Some(Simulation { profile: Box::leak(Box::new(profile)), cores }))
+        let executes = !self.has_no_result();
+        Ok(Some(Simulation { profile: Box::leak(Box::new(profile)), cores, executes }))
     }
 }

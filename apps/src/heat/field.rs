@@ -4,8 +4,8 @@ use talpf::{Decomposition, Rank};
 use talpf_runtime::{Matrix, Tiling};
 
 use super::{Border, Problem};
-use crate::run::RankContext;
-use crate::{Error, matrix};
+use crate::run::{Machine, RankContext};
+use crate::{Error, matrix, memory};
 
 impl Problem {
     /// Creates the part of a rank with a ring of one cell around it (`(rows + 2) x (cols + 2)`):
@@ -15,6 +15,7 @@ impl Problem {
     pub(crate) fn field(
         &self,
         ctx: &RankContext,
+        machine: Machine,
         parts: &Decomposition,
         border: &Border,
         (rows, cols): (usize, usize),
@@ -22,10 +23,15 @@ impl Problem {
         let rank = Rank(ctx.rank() as u32);
         let [first_row, first_col] = parts.part(rank)?.map(|cells| cells.start);
         let [height, width] = parts.local_shape(rank)?;
-        let mut cells = matrix::Matrix::zeros(height, width);
-        border.apply(first_row, first_col, cells.view_mut());
+        let cells = if machine.executes() {
+            let mut cells = matrix::Matrix::zeros(height, width);
+            border.apply(first_row, first_col, cells.view_mut());
+            cells.into_cells()
+        } else {
+            memory::untouched(height * width)
+        };
         let tiling = Tiling::new(rows, cols).first(1, 1);
-        Ok(Matrix::new(ctx.group(), cells.into_cells(), width, tiling)?)
+        Ok(Matrix::new(ctx.group(), cells, width, tiling)?)
     }
 
     /// Assembles the whole matrix from the cells of all ranks.
@@ -46,11 +52,16 @@ impl Problem {
     }
 }
 
-/// Converts a field into the cells of the rank, without the ring.
+/// Converts a field into the cells of the rank, without the ring; into none if the run had no
+/// execution.
 pub(crate) async fn collect_field(
     ctx: &RankContext,
+    machine: Machine,
     field: Matrix<f64>,
 ) -> Result<Vec<f64>, Error> {
+    if !machine.executes() {
+        return Ok(Vec::new());
+    }
     let (rows, cols) = (field.rows() - 1, field.cols() - 1);
     let task = ctx.group().task("collect").input(&field.region(1..rows, 1..cols));
     Ok(task.run(|cells| cells.view().iter().copied().collect())?.await?)

@@ -6,7 +6,7 @@ use talpf::Decomposition;
 
 use super::{Border, Source};
 use crate::partition::share;
-use crate::run::{self, Work};
+use crate::run::{self, Machine, Work};
 use crate::{Error, Matrix};
 
 /// Heat problem: `rows x cols` cells inside a border of fixed temperatures, and the number of
@@ -23,6 +23,8 @@ pub struct Problem {
     grid: Option<[u32; 2]>,
     /// Residual at which a run ends before its last step.
     tolerance: Option<f64>,
+    /// `true` if each task of Jacobi computes one block.
+    single_blocks: bool,
 }
 
 impl Problem {
@@ -49,12 +51,24 @@ impl Problem {
             sources,
             grid: None,
             tolerance: None,
+            single_blocks: false,
         })
     }
 
     /// Distributes the matrix to a grid of ranks instead of its rows. Jacobi does.
     pub fn on_grid(self, grid: Option<[u32; 2]>) -> Self {
         Self { grid, ..self }
+    }
+
+    /// Lets each task of Jacobi compute one block, instead of as many side by side as make long rows: as
+    /// the benchmarks of the thesis, and slower on real caches.
+    pub fn in_single_blocks(self) -> Self {
+        Self { single_blocks: true, ..self }
+    }
+
+    /// Returns `true` if each task of Jacobi computes one block.
+    pub(crate) fn has_single_blocks(&self) -> bool {
+        self.single_blocks
     }
 
     /// Lets runs end once the largest absolute change of a cell in a step is at most `tolerance`;
@@ -138,6 +152,18 @@ impl Problem {
         let mut matrix = Matrix::zeros(self.rows + 2, self.cols + 2);
         self.border().apply(0, 0, matrix.view_mut());
         matrix
+    }
+
+    /// Checks that the problem can be solved on `machine`: a tolerance needs results.
+    ///
+    /// **Errors**: [`Error::NotTogether`].
+    pub(crate) fn check_execution(&self, machine: Machine) -> Result<(), Error> {
+        match self.tolerance {
+            Some(_) if !machine.executes() => {
+                Err(Error::NotTogether { option: "--tolerance", with: "--execute no" })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks that each of `ranks` gets a row. One rank needs no grid.

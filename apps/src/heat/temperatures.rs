@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::{Border, Convergence, Problem};
 use crate::matrix::Matrix;
-use crate::run::{Measure, Outcome};
+use crate::run::{Machine, Measure, Outcome};
 use talpf::Decomposition;
 
 /// Temperatures after the last step: the cells with their border (`(rows + 2) x (cols + 2)`), to
@@ -19,13 +19,17 @@ pub struct Temperatures {
 
 impl Problem {
     /// Assembles the result from the cells of all ranks, after which a run with a tolerance has
-    /// [appended](Convergence::append) its end.
+    /// [appended](Convergence::append) its end. A run without execution has no cells.
     pub(crate) fn temperatures(
         &self,
         parts: &Decomposition,
         border: &Border,
+        machine: Machine,
         mut cells: Vec<Vec<f64>>,
     ) -> Temperatures {
+        if !machine.executes() {
+            return Temperatures { matrix: Matrix::from_cells(Vec::new(), 0), convergence: None };
+        }
         let mut convergence = None;
         if self.tolerance().is_some() {
             cells.iter_mut().for_each(|cells| convergence = Convergence::take_from(cells));

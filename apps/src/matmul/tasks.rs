@@ -16,7 +16,7 @@ use crate::run::{
     LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps,
     Variant, declare_count, solve_on_ranks,
 };
-use crate::{Error, matrix};
+use crate::{Error, matrix, memory};
 
 /// Multiplies the matrices of `problem` with tasks on the ranks and workers of `machine`.
 ///
@@ -56,7 +56,11 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.group().wait().await?;
     let ended = ctx.now();
 
-    Ok(Part { result: slices.collect(&ctx, steps).await?, started, ended })
+    let result = match input.machine.executes() {
+        true => slices.collect(&ctx, steps).await?,
+        false => Vec::new(),
+    };
+    Ok(Part { result, started, ended })
 }
 
 /// Slices of one rank.
@@ -82,21 +86,28 @@ impl Slices {
             cols: packed,
             tile_cols: packed,
         };
-        let mut b = Vec::with_capacity(shape.pieces * packed);
-        for (place, block) in mine.clone().enumerate() {
-            b.resize(place * packed, 0.0);
-            let rows = problem.extent(block..block + 1);
-            b.extend(panels::pack(kernel::initial(Factor::B, rows, 0..size).view()));
+        let rows = problem.extent(mine.clone());
+        let (mut b, a, c);
+        if input.machine.executes() {
+            b = Vec::with_capacity(shape.pieces * packed);
+            for (place, block) in mine.enumerate() {
+                b.resize(place * packed, 0.0);
+                let rows = problem.extent(block..block + 1);
+                b.extend(panels::pack(kernel::initial(Factor::B, rows, 0..size).view()));
+            }
+            c = matrix::Matrix::zeros(rows.len(), size).into_cells();
+            a = kernel::initial(Factor::A, rows, 0..size).into_cells();
+        } else {
+            b = Vec::new();
+            [a, c] = [0, 1].map(|_| memory::untouched(rows.len() * size));
         }
-        let a = kernel::initial(Factor::A, problem.extent(mine), 0..size);
-        let c = matrix::Matrix::zeros(a.rows(), size);
         let tiling = Tiling::new(block, size);
         Ok(Self {
             problem,
-            ring: Ring::new(ctx, shape, b).await?,
+            ring: Ring::new(ctx, input.machine, shape, b).await?,
             factors: [
-                Matrix::new(ctx.group(), a.into_cells(), size, tiling)?,
-                Matrix::new(ctx.group(), c.into_cells(), size, tiling)?,
+                Matrix::new(ctx.group(), a, size, tiling)?,
+                Matrix::new(ctx.group(), c, size, tiling)?,
             ],
             pace: Pace::of(ctx, input.machine),
         })

@@ -26,6 +26,9 @@ pub(super) fn solve(
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
     solve_on_ranks(problem, machine, variant, observer, rank, |parts| {
+        if !machine.executes() {
+            return problem.particles().clone();
+        }
         let halves = parts.iter().map(|part| part.split_at(part.len() / 7 * 4));
         let (bodies, velocities): (Vec<_>, Vec<_>) = halves.unzip();
         problem.particles().moved(bodies.concat(), velocities.concat())
@@ -57,7 +60,11 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.group().wait().await?;
     let ended = ctx.now();
 
-    Ok(Part { result: blocks.collect(&ctx).await?, started, ended })
+    let result = match input.machine.executes() {
+        true => blocks.collect(&ctx).await?,
+        false => Vec::new(),
+    };
+    Ok(Part { result, started, ended })
 }
 
 /// The blocks of one rank, each a row of three matrices.
@@ -67,6 +74,8 @@ struct Blocks {
     sums: Matrix<f64>,
     pace: Pace,
     priorities: bool,
+    /// `true` if bodies are executed.
+    executes: bool,
     /// Of all ranks together.
     blocks: usize,
     /// Of the rank that has the most, at most one less than twice the mean.
@@ -89,11 +98,12 @@ impl Blocks {
         let (tiling, sums) = (Tiling::new(1, axes), kernel::LIMBS * axes);
         let zeros = vec![0.0; mine.len() * sums];
         Ok(Self {
-            ring: Ring::new(ctx, shape, own).await?,
+            ring: Ring::new(ctx, input.machine, shape, own).await?,
             sums: Matrix::new(ctx.group(), zeros, sums, Tiling::new(1, sums))?,
             velocities: Matrix::new(ctx.group(), velocities, axes, tiling)?,
             pace: Pace::of(ctx, input.machine),
             priorities: input.problem.priorities(),
+            executes: input.machine.executes(),
             blocks,
             pieces: shape.pieces,
             own: mine.len(),
@@ -138,8 +148,11 @@ impl Blocks {
                 .inout(&self.ring.own().row(block, ..))
                 .inout(&self.velocities.row(block, ..))
                 .inout(&self.sums.row(block, ..));
-            task.spawn_borrowed(|bodies, velocities, sums| {
-                kernel::advance(bodies, velocities, sums);
+            let executes = self.executes;
+            task.spawn_borrowed(move |bodies, velocities, sums| {
+                if executes {
+                    kernel::advance(bodies, velocities, sums);
+                }
             })?;
         }
         Ok(())

@@ -162,6 +162,20 @@ impl<R: Outcome> Solution<R> {
     }
 }
 
+/// Returns the largest number of bytes that the data of a run needs at once. Without execution that is
+/// the state of the ranks, which grows with their number, and not the contents of arrays.
+pub fn bytes<A: App>(variant: Variant, problem: &A::Problem, machine: Machine) -> u64 {
+    /// Bytes of a rank, with the tasks of some steps.
+    const RANK: u64 = 256 << 10;
+    /// Bytes for each rank that could be a peer.
+    const PEER: u64 = 64;
+    let ranks = machine.ranks() as u64;
+    match machine.executes() {
+        true => A::bytes(variant, problem, machine.ranks()),
+        false => ranks * (RANK + PEER * ranks),
+    }
+}
+
 /// Solves `problem` and returns its result; if ranks are processes, only at rank 0.
 ///
 /// **Completion**: every thread that was started has ended.
@@ -189,8 +203,7 @@ pub fn run<A: App>(
     machine.check_slow_rank()?;
     A::check_ranks(problem, machine.ranks())?;
     A::check_variant(variant, problem, machine.ranks())?;
-    let data = A::bytes(variant, problem, machine.ranks());
-    memory::require(data, variant, machine)?;
+    memory::require(bytes::<A>(variant, problem, machine), variant, machine)?;
     match variant {
         Variant::Serial => Ok(Some(A::SERIAL(problem, observer))),
         Variant::ForkJoin => A::FORK_JOIN(problem, machine, observer).map(Some),

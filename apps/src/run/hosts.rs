@@ -37,9 +37,9 @@ fn parse(file: &str, text: &str) -> Result<Vec<Host>, Error> {
     for (line, text) in (1..).zip(text.lines()) {
         let mut fields = text.split('#').next().unwrap_or_default().split_whitespace();
         let Some(name) = fields.next() else { continue };
-        let (least, most) = (*Machine::RANKS.start(), *Machine::RANKS.end());
+        let (least, most) = (*Machine::PROCESSES.start(), *Machine::PROCESSES.end());
         let number = fields.next().unwrap_or("1");
-        let processes = number.parse().ok().filter(|number| Machine::RANKS.contains(number));
+        let processes = number.parse().ok().filter(|number| Machine::PROCESSES.contains(number));
         let Some(processes) = processes else {
             return wrong(line, "processes", number, format!("{least} to {most}"));
         };

@@ -65,7 +65,7 @@ impl Launched {
         let processes = fields.next()?.parse().ok()?;
         let (server, secret) = (fields.next()?.to_owned(), fields.next()?.to_owned());
         let timeout = Duration::from_secs(fields.next()?.parse().ok()?);
-        let is_member = process < processes && Machine::RANKS.contains(&(processes as usize));
+        let is_member = process < processes && Machine::PROCESSES.contains(&(processes as usize));
         let membership = Membership { process, processes, server, secret, timeout };
         (is_member && fields.next().is_none()).then_some(Self { launcher, membership })
     }

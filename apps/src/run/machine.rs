@@ -29,12 +29,16 @@ pub struct Simulation {
     pub profile: &'static Profile,
     /// Cores of each rank.
     pub cores: u32,
+    /// `true` if the bodies of kernels are executed; otherwise arrays have no contents, and there is no
+    /// result.
+    pub executes: bool,
 }
 
 impl fmt::Display for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, cores } = self;
-        write!(f, "profile {}, {} a rank", profile.name(), counted(*cores, "core"))
+        let Self { profile, cores, executes } = self;
+        write!(f, "profile {}, {} a rank", profile.name(), counted(*cores, "core"))?;
+        if *executes { Ok(()) } else { f.write_str(", without execution") }
     }
 }
 
@@ -59,7 +63,9 @@ impl Slowdown {
 
 impl Machine {
     /// Limits of the number of ranks.
-    pub const RANKS: RangeInclusive<usize> = 1..=1024;
+    pub const RANKS: RangeInclusive<usize> = 1..=4096;
+    /// Limits of the number of processes.
+    pub const PROCESSES: RangeInclusive<usize> = 1..=1024;
     /// Limits of the number of workers.
     pub const WORKERS: RangeInclusive<usize> = 1..=1024;
 
@@ -141,6 +147,11 @@ impl Machine {
         self.simulation
     }
 
+    /// Returns `true` if the bodies of kernels are executed: always in real time.
+    pub fn executes(self) -> bool {
+        self.simulation.is_none_or(|simulation| simulation.executes)
+    }
+
     /// Returns the part of this machine that a variant can use; both numbers must be at least one.
     pub fn at_most(self, ranks: usize, workers: usize) -> Self {
         let (ranks, workers) = (self.ranks.min(ranks), self.workers.min(workers));
@@ -204,12 +215,14 @@ mod tests {
 
     #[test]
     fn every_limit_holds_on_both_sides() {
-        for good in [1, 1024] {
-            assert!(Machine::new(good, good).is_ok());
+        for (ranks, workers) in [(1, 1), (4096, 1024)] {
+            assert!(Machine::new(ranks, workers).is_ok());
+        }
+        for bad in [0, 4097] {
+            let ranks = Machine::new(bad, 1).unwrap_err().to_string();
+            assert_eq!(ranks, format!("ranks is {bad}, expected 1 to 4096"));
         }
         for bad in [0, 1025] {
-            let ranks = Machine::new(bad, 1).unwrap_err().to_string();
-            assert_eq!(ranks, format!("ranks is {bad}, expected 1 to 1024"));
             let workers = Machine::new(1, bad).unwrap_err().to_string();
             assert_eq!(workers, format!("workers is {bad}, expected 1 to 1024"));
         }

@@ -27,7 +27,7 @@ pub(crate) mod team;
 mod transport;
 mod variant;
 
-pub use app::{App, ForkJoin, Measure, Outcome, Problem, Serial, Tasks, Work, run};
+pub use app::{App, ForkJoin, Measure, Outcome, Problem, Serial, Tasks, Work, bytes, run};
 pub use interrupt::Interrupt;
 pub use launched::Launched;
 pub use machine::{Machine, Simulation, Slowdown};

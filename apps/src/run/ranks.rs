@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talpf::PollingFrequency;
 use talpf_traces::{Event, Recorder, ValueKind};
 
 use super::{
@@ -67,16 +68,13 @@ where
     let no_ranks = Error::NoRanks { variant: variant.name() };
     let communication = variant.communication().ok_or(no_ranks)?;
     match machine.transport() {
-        Transport::Verbs => {
-            on_ranks_here(machine, variant, communication, observer, program).map(Some)
-        }
+        Transport::Verbs => on_ranks_here(machine, communication, observer, program).map(Some),
         _ => super::processes::on_ranks_of_process(machine, communication, observer, program),
     }
 }
 
 fn on_ranks_here<F>(
     machine: Machine,
-    variant: Variant,
     communication: Communication,
     observer: &Observer,
     program: impl Fn(RankContext) -> F,
@@ -93,17 +91,17 @@ where
         Communication::OneSided(protocol) => {
             let config = talpf_config(machine, runtime)?;
             let config = match machine.simulation() {
-                Some(Simulation { profile, cores }) => profile.simulate(cores, config),
+                Some(Simulation { profile, cores, executes }) => {
+                    let mut config = profile.simulate(cores, config);
+                    config.device.phantom = !executes;
+                    config
+                }
                 None => config,
             };
             talpf::exec(config, |ctx| program(RankContext::OneSided(ctx, protocol)))
         }
-        Communication::TwoSided(_) if machine.simulation().is_some() => {
-            return Err(Error::NotSimulated { what: variant.name() });
-        }
         Communication::TwoSided(waiting) => {
-            let ranks = machine.ranks() as u32;
-            let config = tampi_shim::Config { ranks, runtime, ..tampi_shim::Config::default() };
+            let config = tampi_config(machine, runtime)?;
             tampi_shim::exec(config, |world| {
                 program(RankContext::TwoSided(Messages::new(world, waiting)))
             })
@@ -147,6 +145,27 @@ pub(super) fn runtime(
         monitor: Some(observer.monitor.clone()),
         ..machine.settings().runtime()?
     })
+}
+
+/// Returns the configuration of two-sided communication.
+///
+/// **Errors**: an invalid setting in the environment.
+fn tampi_config(
+    machine: Machine,
+    runtime: talpf_runtime::Config,
+) -> Result<tampi_shim::Config, Error> {
+    let ranks = machine.ranks() as u32;
+    let mut config = tampi_shim::Config { ranks, runtime, ..tampi_shim::Config::default() };
+    if let Some(Simulation { profile, cores, executes }) = machine.simulation() {
+        config.runtime.virtual_time = Some(profile.virtual_time(cores));
+        config.device.link = Some(profile.link().clone());
+        config.device.phantom = !executes;
+        config.polling = match machine.polling()? {
+            PollingFrequency::Adaptive => None,
+            PollingFrequency::Every(period) => Some(period),
+        };
+    }
+    Ok(config)
 }
 
 /// Returns the configuration of one-sided communication.

@@ -12,8 +12,8 @@ use std::ops::Range;
 use talpf::{Context, MemorySlot, OneSided, Rank};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling};
 
-use super::{Messages, Protocol, RankContext, Step, Transfer};
-use crate::{Error, matrix};
+use super::{Machine, Messages, Protocol, RankContext, Step, Transfer};
+use crate::{Error, matrix, memory};
 
 /// Pieces of one rank, and buffers for the pieces of the others.
 pub(crate) struct Ring {
@@ -48,22 +48,29 @@ pub(crate) struct Shape {
 
 impl Ring {
     /// Joins the ring with the own pieces of this rank, row by row; missing pieces are filled with
-    /// zeros.
-    /// Collective.
+    /// zeros. Without execution all are missing. Collective.
     pub(crate) async fn new(
         ctx: &RankContext,
+        machine: Machine,
         shape: Shape,
         mut own: Vec<f64>,
     ) -> Result<Self, Error> {
         let (rank, ranks) = (ctx.rank(), ctx.size());
         let len = shape.pieces * shape.rows * shape.cols;
-        own.resize(len, 0.0);
+        if machine.executes() {
+            own.resize(len, 0.0);
+        } else {
+            own = memory::untouched(len);
+        }
         let tiling = Tiling::new(shape.rows, shape.tile_cols);
         let mut buffers = vec![Matrix::new(ctx.group(), own, shape.cols, tiling)?];
         for _ in 1..ranks.min(3) {
             // The pages are touched before the first hop.
-            let visitors = matrix::Matrix::zeros(shape.pieces * shape.rows, shape.cols);
-            let visitors = visitors.into_cells();
+            let visitors = if machine.executes() {
+                matrix::Matrix::zeros(shape.pieces * shape.rows, shape.cols).into_cells()
+            } else {
+                memory::untouched(len)
+            };
             buffers.push(Matrix::new(ctx.group(), visitors, shape.cols, tiling)?);
         }
         let means = match ctx {

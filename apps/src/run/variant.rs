@@ -97,9 +97,9 @@ impl Variant {
         self.communication().is_some()
     }
 
-    /// Returns `true` if the variant can run in virtual time: its ranks put or get.
+    /// Returns `true` if the variant can run in virtual time: it has ranks.
     pub fn is_simulated(self) -> bool {
-        matches!(self.communication(), Some(Communication::OneSided(_)))
+        self.has_ranks()
     }
 
     /// Returns `true` if the ranks of the variant send messages.

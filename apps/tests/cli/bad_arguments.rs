@@ -7,7 +7,7 @@ use crate::{command, error_of, stdout_of, talpf};
 #[test]
 fn numbers_outside_their_limits() {
     for (option, most) in [
-        ("ranks", 1024_u64),
+        ("ranks", 4096_u64),
         ("workers", 1024),
         ("size", 1 << 24),
         ("block", 1 << 24),

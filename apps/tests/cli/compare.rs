@@ -110,7 +110,7 @@ fn bad_comparisons_are_errors() {
     for (options, expected) in [
         ("jacobi --variants talpf-lanes", "'talpf-lanes'"),
         ("jacobi --variants talpf-msg,", "a value is required"),
-        ("jacobi --ranks 1,0", "expected a whole number from 1 to 1024"),
+        ("jacobi --ranks 1,0", "expected a whole number from 1 to 4096"),
         ("jacobi --repeat 0", "expected a whole number from 1 to 1000"),
         ("jacobi --scaling both", "'both'"),
         ("matmul-g --ranks 1,2", "ranks is 2, expected a square number"),

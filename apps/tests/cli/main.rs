@@ -3,7 +3,9 @@
 mod applications;
 mod bad_arguments;
 mod bad_files;
+mod calibrate;
 mod compare;
+mod execute;
 mod graph;
 mod info;
 mod jacobi;
@@ -13,6 +15,7 @@ mod pmi;
 #[path = "../../../ibverbs-sim/tests/bootstrap/pmi_server.rs"]
 mod pmi_server;
 mod polling;
+mod reproduce;
 mod server;
 mod settings;
 mod signals;

@@ -9,13 +9,15 @@ use tempfile::tempdir;
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
 /// Variants of applications on a ring of ranks that run in virtual time.
-const ON_RING: [&str; 6] = [
+const ON_RING: [&str; 8] = [
     "lpf",
     "talpf-default",
     "talpf-cached",
     "talpf-cached-barrier",
     "talpf-cached-ack",
     "talpf-get",
+    "tampi",
+    "tampi-blocking",
 ];
 
 /// Small runs whose sizes do not divide, with the variants that run in virtual time.
@@ -31,11 +33,13 @@ const SMALL: [(&str, &[&str]); 4] = [
             "talpf-raw-cached",
             "talpf-msg",
             "talpf-get",
+            "tampi",
+            "tampi-blocking",
         ],
     ),
     (
         "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
-        &["lpf", "talpf-default", "talpf-lanes"],
+        &["lpf", "talpf-default", "talpf-lanes", "tampi", "tampi-blocking"],
     ),
     ("nbody --particles 101 --block 10 --steps 3", &ON_RING),
     ("matmul --size 61 --block 8 --iterations 3", &ON_RING),
@@ -131,9 +135,8 @@ fn a_polling_frequency_of_the_user_goes_before_that_of_the_profile() {
 #[test]
 fn what_is_not_simulated_is_refused() {
     let only = "does not run in virtual time: jacobi, gauss-seidel, nbody and matmul do, in their \
-                lpf and talpf-* variants";
+                variants with ranks";
     for (options, expected) in [
-        ("jacobi --variant tampi", format!("tampi {only}")),
         ("jacobi --variant serial", format!("serial {only}")),
         ("jacobi --variant fork-join", format!("fork-join {only}")),
         ("matmul-g", format!("matmul-g {only}")),
@@ -188,14 +191,14 @@ fn comparisons_name_the_profile_and_repeat_to_the_byte() {
     let text = stdout_of(&compare(simulate));
     assert!(text.contains("Simulated: profile kunpeng-4x4, 2 cores a rank.\n"), "{text}");
     assert!(text.contains(" times the rate of lpf on 1 rank.\n"), "{text}");
-    assert!(!text.contains("serial") && !text.contains("tampi"), "{text}");
+    assert!(!text.contains("serial") && text.contains("tampi"), "{text}");
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (results, page) = (read("results.json"), read("report.html"));
     assert!(page.contains("jacobi: variants compared, simulated"), "{page}");
     let json: Value = serde_json::from_str(&results).unwrap();
     assert_eq!(json["simulated"], "profile kunpeng-4x4, 2 cores a rank");
     let points = json["points"].as_array().unwrap();
-    assert_eq!(points.len(), 2 * 8);
+    assert_eq!(points.len(), 2 * 10);
     for point in points {
         assert_eq!(point["seconds"].as_array().unwrap().len(), 1);
         assert_eq!(point["workers"], 2 * point["ranks"].as_u64().unwrap());
@@ -204,8 +207,8 @@ fn comparisons_name_the_profile_and_repeat_to_the_byte() {
     assert_eq!(points[1]["traces"][0]["messages"], 24);
     stdout_of(&compare(simulate));
     assert_eq!((read("results.json"), read("report.html")), (results, page));
-    let error = error_of(&compare(&format!("{simulate} --variants tampi")));
-    assert!(error.starts_with("tampi does not run in virtual time"), "{error}");
+    let error = error_of(&compare(&format!("{simulate} --variants serial")));
+    assert!(error.starts_with("serial does not run in virtual time"), "{error}");
     let error = error_of(&compare(&format!("{simulate} --workers 2")));
     assert_eq!(error, "--workers is not supported with --simulate");
 }

@@ -9,10 +9,10 @@
 mod conditions;
 mod findings;
 mod measure;
-mod page;
-mod plot;
-mod results;
-mod series;
+pub(super) mod page;
+pub(super) mod plot;
+pub(super) mod results;
+pub(super) mod series;
 mod table;
 mod trace_metrics;
 

@@ -3,22 +3,22 @@
 use super::results::{Method, Point, Results, Spread};
 
 /// Line of one variant in one plot.
-pub(super) struct Series {
-    pub(super) name: String,
+pub(in crate::cli) struct Series {
+    pub(in crate::cli) name: String,
     /// CSS classes: one for the colour and mark of the variant, the same in all plots, and
     /// `replayed`.
-    pub(super) class: String,
+    pub(in crate::cli) class: String,
     /// Number of the mark.
-    pub(super) style: usize,
+    pub(in crate::cli) style: usize,
     /// `true` if the variant has ranks; otherwise it is drawn as a horizontal line.
-    pub(super) has_ranks: bool,
-    pub(super) values: Vec<Value>,
+    pub(in crate::cli) has_ranks: bool,
+    pub(in crate::cli) values: Vec<Value>,
 }
 
 /// Value on a number of ranks.
-pub(super) struct Value {
-    pub(super) ranks: usize,
-    pub(super) spread: Spread,
+pub(in crate::cli) struct Value {
+    pub(in crate::cli) ranks: usize,
+    pub(in crate::cli) spread: Spread,
 }
 
 /// Creates a series for each variant from a `value` of its points.

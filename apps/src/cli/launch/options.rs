@@ -16,7 +16,7 @@ pub(crate) struct Options {
         short = 'n',
         long,
         value_name = "P",
-        value_parser = number_within(Machine::RANKS),
+        value_parser = number_within(Machine::PROCESSES),
         required_unless_present = "hosts"
     )]
     pub(super) processes: Option<usize>,

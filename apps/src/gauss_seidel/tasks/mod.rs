@@ -50,9 +50,10 @@ pub(super) fn solve(
     variant: Variant,
     observer: &Observer,
 ) -> Result<Option<Solution>, Error> {
+    problem.check_execution(machine)?;
     let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border));
-    let assemble = |bands| problem.temperatures(&parts, &border, bands);
+    let assemble = |bands| problem.temperatures(&parts, &border, machine, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
@@ -105,7 +106,7 @@ async fn rank(
     let convergence = band.residual.end(&periods).await?;
     let ended = ctx.now();
 
-    let cells = collect_field(&ctx, band.field).await?;
+    let cells = collect_field(&ctx, input.machine, band.field).await?;
     Ok(Part { result: Convergence::append(convergence, cells), started, ended })
 }
 
@@ -131,7 +132,7 @@ impl<'r> Band<'r> {
         let block = input.problem.block();
         let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
         let parts = input.problem.decomposition(ctx.size())?.in_pieces(block, block);
-        let field = input.problem.field(ctx, &parts, border, (block, block))?;
+        let field = input.problem.field(ctx, input.machine, &parts, border, (block, block))?;
         let exchange = Exchange::new(ctx, &parts, &field, columns.len()).await?;
         let rows = pieces(1..field.rows() - 1, block).count();
         let residual = Residual::new(ctx, &input.problem, rows * columns.len()).await?;

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::heat::{Border, CheckedStep, collect_field, largest_change};
 use crate::jacobi::{Problem, STRIP_CELLS, WORK, kernel};
 use crate::partition::pieces;
-use crate::run::{Pace, RankContext, Step};
+use crate::run::{Machine, Pace, RankContext, RunInput, Step};
 
 /// Matrices of a rank, cut into strips.
 pub(super) struct Band {
@@ -26,13 +26,15 @@ pub(super) struct Band {
 impl Band {
     pub(super) fn new(
         ctx: &RankContext,
-        problem: &Problem,
+        input: &RunInput<Problem>,
         border: &Border,
     ) -> Result<Self, Error> {
+        let (problem, machine) = (&input.problem, input.machine);
         let block = problem.block();
-        let strip = (block, block * STRIP_CELLS.div_ceil(block));
+        let beside = if problem.has_single_blocks() { 1 } else { STRIP_CELLS.div_ceil(block) };
+        let strip = (block, block * beside);
         let parts = problem.decomposition(ctx.size())?.in_pieces(strip.0, strip.1);
-        let field = || problem.field(ctx, &parts, border, strip);
+        let field = || problem.field(ctx, machine, &parts, border, strip);
         let fields = [field()?, field()?];
         let (rows, cols) = (fields[0].rows() - 2, fields[0].cols() - 2);
         Ok(Self { parts, rows, cols, strip, fields })
@@ -113,9 +115,14 @@ impl Band {
     }
 
     /// Converts the matrices into the cells after `steps` steps.
-    pub(super) async fn collect(self, ctx: &RankContext, steps: usize) -> Result<Vec<f64>, Error> {
+    pub(super) async fn collect(
+        self,
+        ctx: &RankContext,
+        machine: Machine,
+        steps: usize,
+    ) -> Result<Vec<f64>, Error> {
         let [even, odd] = self.fields;
         let field = if steps.is_multiple_of(2) { even } else { odd };
-        collect_field(ctx, field).await
+        collect_field(ctx, machine, field).await
     }
 }

@@ -47,9 +47,10 @@ pub(super) fn solve(
 ) -> Result<Option<Solution>, Error> {
     let is_raw = variant == Variant::TalpfRawCached;
     let method = if is_raw { PutMethod::Links } else { PutMethod::Windows };
+    problem.check_execution(machine)?;
     let (border, parts) = (Arc::new(problem.border()), problem.decomposition(machine.ranks())?);
     let program = |ctx, input| rank(ctx, input, Arc::clone(&border), method);
-    let assemble = |bands| problem.temperatures(&parts, &border, bands);
+    let assemble = |bands| problem.temperatures(&parts, &border, machine, bands);
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
@@ -60,7 +61,7 @@ async fn rank(
     border: Arc<Border>,
     method: PutMethod,
 ) -> Result<Part, Error> {
-    let band = Band::new(&ctx, &input.problem, &border)?;
+    let band = Band::new(&ctx, &input, &border)?;
     let exchange = Exchange::new(&ctx, method, &band).await?;
     let pace = Pace::of(&ctx, input.machine);
     let mut periods = input.problem.periods();
@@ -90,6 +91,6 @@ async fn rank(
     let convergence = residual.end(&periods).await?;
     let ended = ctx.now();
 
-    let cells = band.collect(&ctx, periods.steps()).await?;
+    let cells = band.collect(&ctx, input.machine, periods.steps()).await?;
     Ok(Part { result: Convergence::append(convergence, cells), started, ended })
 }

@@ -12,7 +12,7 @@ fn error_of(variant: Variant, workers: usize) -> String {
     let program = |ctx: RankContext| async move {
         let started = ctx.now();
         let shape = Shape { pieces: 1, rows: 1, cols: 100, tile_cols: 100 };
-        let ring = Ring::new(&ctx, shape, vec![1.0; 100]).await?;
+        let ring = Ring::new(&ctx, machine, shape, vec![1.0; 100]).await?;
         let is_unlucky = ctx.rank() == 1;
         ctx.iterate(1000, 1, |step, _| {
             let task = step.task("unlucky").inout(&ring.own().all());
