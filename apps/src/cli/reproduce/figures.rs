@@ -123,8 +123,16 @@ impl Size {
         }
     }
 
-    /// Returns a number of blocks, or of steps: an eighth, at least 2, of quick problems.
-    fn of(self, full: usize) -> usize {
+    /// Returns a number of blocks. Quick problems have as many for each of the most ranks.
+    fn blocks(self, full: usize) -> usize {
+        match self {
+            Self::Full => full,
+            Self::Quick => full / 4,
+        }
+    }
+
+    /// Returns a number of steps.
+    fn steps(self, full: usize) -> usize {
         match self {
             Self::Full => full,
             Self::Quick => (full / 8).max(2),
@@ -152,27 +160,28 @@ impl Figure {
         };
         Ok(match self.app {
             AppName::Jacobi => {
-                let (cols, steps) = (size.of(64), size.of(20));
-                let rows = if is_weak { size.of(16) * ranks } else { cols };
+                let (cols, steps) = (size.blocks(64), size.steps(20));
+                let rows = if is_weak { size.blocks(16) * ranks } else { cols };
                 Problem::Jacobi(heat(rows, cols, 256, steps)?.in_single_blocks())
             }
             AppName::GaussSeidel => {
                 // Enough steps that the first and the last ones, in which some ranks wait, are few.
-                let (cols, steps) = (size.of(128), size.of(50));
-                let rows = if is_weak { size.of(32) * ranks } else { size.of(256) };
+                let (cols, steps) = (size.blocks(128), size.steps(50));
+                let rows = if is_weak { size.blocks(32) * ranks } else { size.blocks(256) };
                 Problem::GaussSeidel(heat(rows, cols, 64, steps)?)
             }
             AppName::Nbody | AppName::NbodyWithPriorities => {
                 let doublings = [4, 16].iter().filter(|least| ranks >= **least).count();
-                let blocks = if is_weak { size.of(256) << doublings } else { size.of(1024) };
+                let blocks =
+                    if is_weak { size.blocks(256) << doublings } else { size.blocks(1024) };
                 let particles = nbody::Particles::generate(blocks * 64, 64, 1);
                 let has_priorities = self.app == AppName::NbodyWithPriorities;
                 Problem::Nbody(nbody::Problem::new(particles, 2, has_priorities, 1)?)
             }
             AppName::Matmul => {
                 let doublings = usize::from(ranks >= 8);
-                let blocks = if is_weak { size.of(256) << doublings } else { size.of(512) };
-                Problem::Matmul(matmul::Problem::new(blocks * 32, 32, 4)?)
+                let blocks = if is_weak { size.blocks(256) << doublings } else { size.blocks(512) };
+                Problem::Matmul(matmul::Problem::new(blocks * 32, 32, size.steps(4))?)
             }
         })
     }

@@ -115,7 +115,7 @@ impl Results {
         let quick = match self.size {
             Size::Full => "",
             Size::Quick => {
-                " Problems are reduced (--quick), and so is the worth of what is judged."
+                " Problems and ranks are reduced (--quick): what the text says of 32 ranks is judged by 8."
             }
         };
         format!("Simulated: {}.{quick}", self.machine)

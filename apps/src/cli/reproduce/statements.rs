@@ -380,3 +380,57 @@ fn list(ranks: &[usize], value: impl Fn(usize) -> String) -> String {
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::{FIGURES, Size};
+    use super::super::points::Point;
+    use super::*;
+
+    /// Returns the outcomes of the statements on a figure whose versions have these normalised
+    /// throughputs.
+    fn outcomes(number: &str, value: impl Fn(Variant, usize) -> f64) -> Vec<&'static str> {
+        let figure = FIGURES.iter().find(|figure| figure.number == number).unwrap();
+        let points = figure.points(Size::Full).into_iter().map(|(variant, ranks)| {
+            let rate = ranks as f64 * value(variant, ranks);
+            Point { variant, ranks, seconds: 1.0, rate }
+        });
+        let results = FigureResults::new(figure, Size::Full, points.collect());
+        results.verdicts.iter().map(Verdict::outcome).collect()
+    }
+
+    #[test]
+    fn jacobi_of_the_text_agrees_and_perfect_versions_do_not() {
+        let of_the_text = |variant, ranks: usize| match variant {
+            Tampi => 0.95,
+            TalpfDefault if ranks > 4 => 0.85,
+            TalpfDefault | TalpfCached => 1.0,
+            _ => 0.5,
+        };
+        assert_eq!(outcomes("7.1", of_the_text), ["agrees"; 4]);
+        let perfect = outcomes("7.1", |_, _| 1.0);
+        assert_eq!(perfect, ["differs", "agrees", "differs", "differs"]);
+    }
+
+    #[test]
+    fn gauss_seidel_of_the_text_agrees() {
+        let of_the_text = |variant, ranks: usize| match (variant, ranks) {
+            (Tampi, _) => 0.9,
+            (_, 1) => 1.0,
+            (_, 16) => 0.4,
+            (_, 32) => 0.3,
+            _ => 0.5,
+        };
+        assert_eq!(outcomes("7.7", of_the_text), ["agrees"; 3]);
+    }
+
+    #[test]
+    fn every_statement_has_a_finding_and_its_assumption() {
+        for figure in &FIGURES {
+            for outcome in outcomes(figure.number, |_, ranks| 1.0 / ranks as f64) {
+                assert!(["agrees", "differs"].contains(&outcome));
+            }
+            assert!(figure.statements.iter().all(|said| !said.assumption.is_empty()));
+        }
+    }
+}
