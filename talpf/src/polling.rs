@@ -96,8 +96,8 @@ impl Service for Poller {
     }
 
     fn follows_others(&self) -> bool {
-        let own = self.receiver.own();
-        own.is_distant() && !own.doorbell.is_rung()
+        // A doorbell that is rung after a poll is for requests that the device has not carried out.
+        self.receiver.own().is_distant()
     }
 
     fn flush(&self) {

@@ -27,13 +27,22 @@ pub(super) struct Costs {
 
 /// Measures the costs, for some tenths of a second.
 pub(super) fn costs(settings: Settings) -> Result<Costs, Error> {
-    let put_ns = (cores() > 1).then(|| of_first(settings, hops)).transpose()?;
     Ok(Costs {
-        put_ns,
-        bsp: of_first(settings, async |ctx| Ok(ctx.probe().await?))?,
+        put_ns: put_ns(settings)?,
+        bsp: bsp(settings)?,
         clock_ns: of_first(settings, clock_readings)?,
         timer_ns: of_first(settings, periods)?,
     })
+}
+
+/// Measures the time of a put until the other rank sees it. `None` with one core.
+pub(super) fn put_ns(settings: Settings) -> Result<Option<f64>, Error> {
+    (cores() > 1).then(|| of_first(settings, hops)).transpose()
+}
+
+/// Measures the costs of supersteps.
+pub(super) fn bsp(settings: Settings) -> Result<Machine, Error> {
+    of_first(settings, async |ctx| Ok(ctx.probe().await?))
 }
 
 /// Returns the median time of several runs of `work`, in seconds.

@@ -24,14 +24,14 @@ mod reproduce;
 mod run_options;
 mod signal_handler;
 mod simulation_options;
+mod standard_output;
 mod time;
 mod trace;
 mod trace_options;
 mod trace_output;
 mod usage;
 
-use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +45,7 @@ use talpf_apps::nbody::Nbody;
 
 use self::defaults::with_help;
 use self::heat::{HeatOptions, JacobiOptions};
+pub(in crate::cli) use self::standard_output::print;
 
 /// Default number of steps of Jacobi; Gauss-Seidel needs half of them.
 const STEPS: usize = 1000;
@@ -176,16 +177,4 @@ fn exit_code(result: Result<Option<u8>, Error>) -> ExitCode {
 fn fail(message: &str, code: ExitCode) -> ExitCode {
     let _ = io::stderr().write_all(format!("error: {message}\n").as_bytes());
     code
-}
-
-/// Writes `text` to the standard output; a reader that has closed the pipe (`head`) is not an
-/// error.
-fn print(text: &str) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::Write { path: Path::new("the standard output").to_owned(), source: error })
-        }
-        _ => Ok(()),
-    }
 }

@@ -59,10 +59,11 @@ pub(crate) async fn collect_field(
     machine: Machine,
     field: Matrix<f64>,
 ) -> Result<Vec<f64>, Error> {
-    if !machine.executes() {
-        return Ok(Vec::new());
-    }
     let (rows, cols) = (field.rows() - 1, field.cols() - 1);
     let task = ctx.group().task("collect").input(&field.region(1..rows, 1..cols));
-    Ok(task.run(|cells| cells.view().iter().copied().collect())?.await?)
+    let read = task.run(move |cells| match machine.executes() {
+        true => cells.view().iter().copied().collect(),
+        false => Vec::new(),
+    })?;
+    Ok(read.await?)
 }

@@ -56,10 +56,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.group().wait().await?;
     let ended = ctx.now();
 
-    let result = match input.machine.executes() {
-        true => slices.collect(&ctx, steps).await?,
-        false => Vec::new(),
-    };
+    let result = slices.collect(&ctx, input.machine, steps).await?;
     Ok(Part { result, started, ended })
 }
 
@@ -158,10 +155,19 @@ impl Slices {
         product.region(rows, ..)
     }
 
-    /// Converts the slices into the product of multiplication `steps - 1`.
-    async fn collect(self, ctx: &RankContext, steps: usize) -> Result<Vec<f64>, Error> {
+    /// Converts the slices into the product of multiplication `steps - 1`; into nothing without
+    /// execution.
+    async fn collect(
+        self,
+        ctx: &RankContext,
+        machine: Machine,
+        steps: usize,
+    ) -> Result<Vec<f64>, Error> {
         let task = ctx.group().task("collect").input(&self.factors[steps % 2].all());
-        let read = task.run(|cells| cells.view().iter().copied().collect())?;
+        let read = task.run(move |cells| match machine.executes() {
+            true => cells.view().iter().copied().collect(),
+            false => Vec::new(),
+        })?;
         Ok(read.await?)
     }
 }

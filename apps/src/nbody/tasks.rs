@@ -60,11 +60,7 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     ctx.group().wait().await?;
     let ended = ctx.now();
 
-    let result = match input.machine.executes() {
-        true => blocks.collect(&ctx).await?,
-        false => Vec::new(),
-    };
-    Ok(Part { result, started, ended })
+    Ok(Part { result: blocks.collect(&ctx).await?, started, ended })
 }
 
 /// The blocks of one rank, each a row of three matrices.
@@ -170,11 +166,15 @@ impl Blocks {
     }
 
     /// Gives up the blocks for their bodies, four numbers a particle, and then their velocities,
-    /// three numbers each.
+    /// three numbers each; none without execution.
     async fn collect(self, ctx: &RankContext) -> Result<Vec<f64>, Error> {
         let bodies = self.ring.own().region(..self.own, ..);
         let task = ctx.group().task("collect").input(&bodies).input(&self.velocities.all());
-        let read = task.run(|bodies, velocities| {
+        let executes = self.executes;
+        let read = task.run(move |bodies, velocities| {
+            if !executes {
+                return Vec::new();
+            }
             bodies.view().iter().chain(velocities.view().iter()).copied().collect()
         })?;
         Ok(read.await?)

@@ -141,3 +141,27 @@ fn gets_that_are_retried_are_polled_for_after_an_event_alone() {
         assert!((2_999_000_000..3_010_000_000).contains(&time_ns), "{time_ns}");
     }
 }
+
+/// Each sync waits, for a virtual second, until the device has carried out what it has posted.
+#[test]
+fn a_long_way_costs_no_poll_a_period() {
+    let mut config = simulated(2, "latency=1s");
+    config.polling = PollingFrequency::Every(Duration::from_nanos(100));
+    let _watchdog = common::watchdog("a long way");
+    let times = exec(config, async move |ctx| {
+        let group = ctx.group().clone();
+        let mine = Array::new(&group, vec![1u64; 1_000], 1_000)?;
+        let inbox = Array::new(&group, vec![0u64; 1_000], 1_000)?;
+        let slot = ctx.register_global(&inbox).await?;
+        for mode in [SyncMode::DEFAULT, SyncMode::CACHED, SyncMode::CACHED.with_ack()] {
+            for _ in 0..3 {
+                ctx.put(&mine.all(), slot.at(1 - ctx.rank().0, 0))?;
+                ctx.sync(mode).window(&inbox.all()).await?;
+            }
+        }
+        Ok::<_, Error>(group.clock().now_ns())
+    });
+    for time_ns in times.unwrap() {
+        assert!(time_ns >= 9_000_000_000, "{time_ns}");
+    }
+}

@@ -67,7 +67,7 @@ struct Prediction {
 pub(super) fn run(options: Options) -> Result<(), Error> {
     let Options { app, out, repeat, quick } = options;
     let file = Output::open(&out)?;
-    let overheads = Overheads::measure()?;
+    let overheads = Overheads::measure(quick)?;
     super::print(&overheads.text())?;
     let (mut profile, mut predictions) = (overheads.profile(), Vec::new());
     for calibrated in Calibrated::value_variants() {

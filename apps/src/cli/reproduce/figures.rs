@@ -23,7 +23,7 @@ pub(super) struct Figure {
     pub(super) versions: &'static [Variant],
     /// Variants that the figure does not have.
     pub(super) further: &'static [Variant],
-    /// What the text says of the figure.
+    /// Statements of the text on the figure.
     pub(super) statements: &'static [Statement],
 }
 

@@ -1,4 +1,4 @@
-//! What came out, and how it is printed.
+//! Results of the figures, as text and as JSON.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What chapter 7 says of its figures, and how that is judged.
+//! Statements of chapter 7 on its figures, and how each is judged.
 //!
 //! A statement is in our words, with the limits in numbers that we read into it.
 
@@ -13,19 +13,19 @@ use super::results::FigureResults;
 pub(super) struct Statement {
     /// The statement, with the limits by which it is judged.
     pub(super) says: &'static str,
-    /// What decides the outcome, and is assumed.
+    /// Assumption that decides the outcome.
     pub(super) assumption: &'static str,
     judge: fn(&FigureResults) -> Finding,
 }
 
-/// What came out, and `true` if it agrees.
+/// `true` if the results agree, and what they are.
 type Finding = (bool, String);
 
 /// Outcome of a statement.
 pub(super) struct Verdict {
     pub(super) statement: &'static Statement,
     pub(super) agrees: bool,
-    /// What came out.
+    /// Results that were judged.
     pub(super) found: String,
 }
 

@@ -1,15 +1,18 @@
 //! The polling task: a [`Service`] of each rank that makes progress. It sleeps until a peer rings
-//! its doorbell, and the README explains why no message is slept through.
+//! its doorbell, and the README explains why no message is slept through. In virtual time the link
+//! wakes it.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use talpf_runtime::EventSource;
 use talpf_runtime::service::{Demand, Polled, Service, Sleeper};
 
 use super::Verbs;
 use super::deferred::DeferredActions;
 use super::sleep::fence_before_last_poll;
+use super::world::World;
 use crate::error::Error;
 use crate::transport::Transport;
 
@@ -87,4 +90,26 @@ fn poll_before_sleep(verbs: &Verbs) -> Result<usize, Error> {
         return Err(error);
     }
     Ok(verbs.progress_from(inbox, true, deferred))
+}
+
+/// The link of a world, as the executor of virtual time moves it. Polling tasks of both ends wake
+/// with what arrives.
+pub(super) struct LinkEvents {
+    /// `None` without ranks.
+    pub(super) world: Option<Arc<World>>,
+}
+
+impl EventSource for LinkEvents {
+    fn next_ns(&self) -> Option<u64> {
+        self.world.as_ref()?.device.next_on_link_ns()
+    }
+
+    fn advance(&self, now_ns: u64) {
+        if let Some(world) = &self.world {
+            world.device.advance_link_and(now_ns, |from, to| {
+                world.wake_poller(from);
+                world.wake_poller(to);
+            });
+        }
+    }
 }
