@@ -3,8 +3,6 @@
 use talpf_primitives::Mutex;
 use talpf_traces::{Event, Recorder, Stream};
 
-use super::Shared;
-
 /// Stream that all threads outside share, made with the first record.
 #[derive(Default)]
 pub(super) struct OutsideTrace {
@@ -21,7 +19,8 @@ enum Outside {
 }
 
 impl OutsideTrace {
-    fn record(&self, recorder: &Recorder, time_ns: u64, event: Event) {
+    /// Records an event, unless the runtime has ended.
+    pub(super) fn record(&self, recorder: &Recorder, time_ns: u64, event: Event) {
         let mut outside = self.stream.lock();
         if matches!(*outside, Outside::Empty) {
             *outside = Outside::Open(recorder.main_stream());
@@ -30,23 +29,10 @@ impl OutsideTrace {
             stream.record(time_ns, event);
         }
     }
-}
 
-impl Shared {
-    /// Records an event on a thread outside, if the run is traced.
-    #[cold]
-    pub(super) fn trace_outside(&self, event: impl FnOnce(u64) -> Event) {
-        if let Some(recorder) = &self.config.recorder {
-            let now_ns = self.clock.now_ns();
-            // Code of the program, which may record another event.
-            let event = event(now_ns);
-            self.outside_trace.record(recorder, now_ns, event);
-        }
-    }
-
-    /// Gives the records of threads outside to the recorder, and drops later ones.
-    pub(crate) fn end_outside_trace(&self) {
-        let last = std::mem::replace(&mut *self.outside_trace.stream.lock(), Outside::Ended);
+    /// Gives the records to the recorder, and drops later ones.
+    pub(super) fn end(&self) {
+        let last = std::mem::replace(&mut *self.stream.lock(), Outside::Ended);
         drop(last);
     }
 }

@@ -1,9 +1,10 @@
-//! Recording of a worker's events in a trace.
+//! Recording of events in a trace, of workers and of threads outside.
 #![allow(unsafe_code, reason = "follows the group pointer of the task that runs")]
 
 use talpf_primitives::Ordering;
 use talpf_traces::{Event, LabelId, State, ValueKind};
 
+use super::shared::Shared;
 use super::trace_state::SliceBegin;
 use super::virtual_time::CoreStreams;
 use super::worker::Worker;
@@ -180,5 +181,23 @@ impl Worker {
             let ready = self.trace_state.ready_at_others.get();
             self.record(now_ns, Event::Idle { began_ns, ready });
         }
+    }
+}
+
+impl Shared {
+    /// Records an event on a thread outside, if the run is traced.
+    #[cold]
+    pub(super) fn trace_outside(&self, event: impl FnOnce(u64) -> Event) {
+        if let Some(recorder) = &self.config.recorder {
+            let now_ns = self.clock.now_ns();
+            // Code of the program, which may record another event.
+            let event = event(now_ns);
+            self.outside_trace.record(recorder, now_ns, event);
+        }
+    }
+
+    /// Gives the records of threads outside to the recorder, and drops later ones.
+    pub(crate) fn end_outside_trace(&self) {
+        self.outside_trace.end();
     }
 }
