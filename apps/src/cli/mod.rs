@@ -45,7 +45,7 @@ use talpf_apps::nbody::Nbody;
 
 use self::defaults::with_help;
 use self::heat::{HeatOptions, JacobiOptions};
-pub(in crate::cli) use self::standard_output::print;
+pub(crate) use self::standard_output::print;
 
 /// Default number of steps of Jacobi; Gauss-Seidel needs half of them.
 const STEPS: usize = 1000;

@@ -7,7 +7,7 @@ use talpf_apps::Error;
 
 /// Writes `text` to the standard output; a reader that has closed the pipe (`head`) is not an
 /// error.
-pub(in crate::cli) fn print(text: &str) -> Result<(), Error> {
+pub(crate) fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

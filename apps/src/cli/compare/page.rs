@@ -8,7 +8,7 @@ use super::results::{Point, Results};
 use super::series::{Series, series};
 use super::table::{heads, row};
 
-pub(in crate::cli) const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// Formats the whole page.
 pub(super) fn page(results: &Results, findings: &[String]) -> String {
@@ -124,7 +124,7 @@ fn conditions(results: &Results) -> String {
     results.conditions.iter().map(line).collect()
 }
 
-pub(in crate::cli) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

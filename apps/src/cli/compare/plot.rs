@@ -17,7 +17,7 @@ const BOTTOM: f64 = 40.0;
 
 /// Draws `series`; `ranks` are the positions on the horizontal axis, `unit` is the label of the
 /// vertical one, which starts at zero.
-pub(in crate::cli) fn plot(series: &[Series], ranks: &[usize], unit: &str, title: &str) -> String {
+pub(crate) fn plot(series: &[Series], ranks: &[usize], unit: &str, title: &str) -> String {
     let values = || series.iter().flat_map(|series| &series.values);
     let highest = values().map(|value| value.spread.most).fold(0.0, f64::max);
     let step = nice_step(highest);
@@ -124,7 +124,7 @@ fn draw(
 }
 
 /// Returns the shape that marks points of a style, so that variants differ not only by colour.
-pub(in crate::cli) fn mark(style: usize) -> &'static str {
+pub(crate) fn mark(style: usize) -> &'static str {
     const MARKS: [&str; 11] = [
         "<circle r=\"3.5\"/>",
         "<path d=\"M-4 3.5H4L0 -4Z\"/>",

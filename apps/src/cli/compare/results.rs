@@ -69,15 +69,15 @@ pub(super) struct Point {
 
 /// Median and extremes of a value that was measured several times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::cli) struct Spread {
-    pub(in crate::cli) least: f64,
-    pub(in crate::cli) median: f64,
-    pub(in crate::cli) most: f64,
+pub(crate) struct Spread {
+    pub(crate) least: f64,
+    pub(crate) median: f64,
+    pub(crate) most: f64,
 }
 
 impl Spread {
     /// Creates the spread of at least one value.
-    pub(in crate::cli) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let last = values.len() - 1;

@@ -3,22 +3,22 @@
 use super::results::{Method, Point, Results, Spread};
 
 /// Line of one variant in one plot.
-pub(in crate::cli) struct Series {
-    pub(in crate::cli) name: String,
+pub(crate) struct Series {
+    pub(crate) name: String,
     /// CSS classes: one for the colour and mark of the variant, the same in all plots, and
     /// `replayed`.
-    pub(in crate::cli) class: String,
+    pub(crate) class: String,
     /// Number of the mark.
-    pub(in crate::cli) style: usize,
+    pub(crate) style: usize,
     /// `true` if the variant has ranks; otherwise it is drawn as a horizontal line.
-    pub(in crate::cli) has_ranks: bool,
-    pub(in crate::cli) values: Vec<Value>,
+    pub(crate) has_ranks: bool,
+    pub(crate) values: Vec<Value>,
 }
 
 /// Value on a number of ranks.
-pub(in crate::cli) struct Value {
-    pub(in crate::cli) ranks: usize,
-    pub(in crate::cli) spread: Spread,
+pub(crate) struct Value {
+    pub(crate) ranks: usize,
+    pub(crate) spread: Spread,
 }
 
 /// Creates a series for each variant from a `value` of its points.

@@ -2,14 +2,14 @@
 
 use talpf_apps::run::Variant;
 
+use super::super::compare::page::{STYLE, escape};
+use super::super::compare::plot::{mark, plot};
+use super::super::compare::results::Spread;
+use super::super::compare::series::{Series, Value};
 use super::figures::Figure;
 use super::points::Point;
 use super::results::{FigureResults, Results};
 use super::statements::Verdict;
-use crate::cli::compare::page::{STYLE, escape};
-use crate::cli::compare::plot::{mark, plot};
-use crate::cli::compare::results::Spread;
-use crate::cli::compare::series::{Series, Value};
 
 /// Assumptions of the whole report.
 const ASSUMPTIONS: &str = "Times are made up by the profile: of the machine of the thesis it has what \
