@@ -116,6 +116,16 @@ pub struct HeldBack {
     task: Option<RecordId>,
 }
 
+impl HeldBack {
+    /// Fails the task, and then lets go of it: it does not run, and what it would have written is
+    /// poisoned.
+    pub fn fail(self, reason: impl Into<String>) {
+        if let Some(task) = self.task {
+            failure::fail(task, reason.into());
+        }
+    }
+}
+
 impl Drop for HeldBack {
     fn drop(&mut self) {
         if let Some(task) = self.task

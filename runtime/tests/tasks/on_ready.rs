@@ -114,6 +114,26 @@ fn holds_may_go_before_the_action_ends_and_on_any_thread() {
 }
 
 #[test]
+fn a_hold_that_fails_keeps_its_task_and_the_next_from_running() {
+    let _watchdog = common::watchdog();
+    for workers in [1, 2] {
+        let runtime = common::runtime(workers);
+        let array = Array::new(&runtime, vec![0u64], 1).unwrap();
+        let holds = Log::new();
+        let keeps = holds.clone();
+        let task = runtime.task("held").inout(&array.all());
+        let task = task.on_ready(move |ready| keeps.add(ready.hold_back()));
+        task.spawn(|_| panic!("ran")).unwrap();
+        runtime.task("after").input(&array.all()).spawn(|_| panic!("ran")).unwrap();
+        settle(&runtime);
+        holds.take().pop().unwrap().fail("no way");
+        let failed = common::failure(runtime.wait_blocking());
+        assert_eq!(common::labels(&failed), ["after", "held"]);
+        assert!(failed.to_string().ends_with("failed: no way"));
+    }
+}
+
+#[test]
 fn an_action_that_panics_fails_its_task() {
     let _watchdog = common::watchdog();
     common::quiet_panics();
