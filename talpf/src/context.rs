@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use bytemuck::Pod;
+use talpf_runtime::{In, Region};
 
 use crate::all_gather::Call;
 use crate::bsp::Bsp;
@@ -11,9 +14,10 @@ use crate::error::Error;
 use crate::iteration::{Iteration, RoundsOfStep};
 use crate::lane::Lane;
 use crate::lane_address::LaneAddress;
+use crate::notification::{Notifications, SpawnedPut};
 use crate::numbers::{LaneNumber, Rank};
 use crate::sender::Sender;
-use crate::slot::{MemorySlot, Registrable, Use};
+use crate::slot::{MemorySlot, Registrable, RemoteRegion, Use};
 use crate::sync::{SyncBuilder, SyncMode};
 use crate::world::World;
 
@@ -25,13 +29,16 @@ use crate::world::World;
 pub struct Context {
     world: Arc<World>,
     lane: Lane,
+    /// Made when they are first used.
+    notifications: Arc<OnceLock<Notifications>>,
 }
 
 impl Context {
     pub(crate) fn new(world: &Arc<World>, rank: Rank) -> Self {
         let number = LaneNumber::default();
         let at = LaneAddress { receiver: Arc::clone(world.rank(rank)), number };
-        Context { world: Arc::clone(world), lane: Lane::new(at, Arc::default()) }
+        let lane = Lane::new(at, Arc::default());
+        Context { world: Arc::clone(world), lane, notifications: Arc::default() }
     }
 
     pub(crate) fn world(&self) -> &Arc<World> {
@@ -215,6 +222,44 @@ impl Context {
         self.lane.sync(mode)
     }
 
+    /// Returns the handle by which this rank notifies others, and waits for their notifications,
+    /// outside rounds.
+    pub fn notifications(&self) -> &Notifications {
+        self.notifications.get_or_init(|| Notifications::new(&self.lane.at.receiver))
+    }
+
+    /// Sets how many notification ids this rank has. The default is 65,536.
+    ///
+    /// **Errors**: fewer than have been used.
+    /// **Cost**: some 128 bytes for each id up to the largest one that is used.
+    pub fn resize_notifications(&self, ids: u32) -> Result<(), Error> {
+        self.sender().own.notifications.set_ids(ids)
+    }
+
+    /// Spawns a task that writes the elements of `from` to `to`, and then notifies the rank of `to`
+    /// of `id`, with a value: [`Notifications::put`].
+    ///
+    /// **Completion**: returns at once. The task has `from` as input until it may be reused
+    /// (*local*); when the notification is received the data is *delivered*.
+    /// **Ordering**: as [`Notifications::put`]. **Errors**: those of a spawn; those of
+    /// [`Notifications::put`] fail the run, and so does a task before this one that fails.
+    /// **Source**: `gaspi_write_notify` of GASPI, `tagaspi_write_notify` of TAGASPI.
+    pub fn put_notify<T, D>(
+        &self,
+        from: &Region<'_, T, D>,
+        to: RemoteRegion<'_, T>,
+        id: u32,
+        value: u32,
+    ) -> Result<(), Error>
+    where
+        T: Pod + Send + Sync,
+        D: Send + 'static,
+    {
+        let put = SpawnedPut::new(self.notifications(), &to, (id, value));
+        let task = self.group().task("put_notify").communicates().inline().input(from);
+        Ok(task.spawn(move |from: In<T, D>| put.issue(from))?)
+    }
+
     /// Begins supersteps in which puts and gets are only queued, and whose syncs open every slot.
     pub fn bsp<'r>(&self) -> Bsp<'r> {
         Bsp::new(self.lane.handle())
@@ -302,7 +347,8 @@ impl Deref for Context {
 
 impl Clone for Context {
     fn clone(&self) -> Self {
-        Context { world: Arc::clone(&self.world), lane: self.lane.handle() }
+        let (world, notifications) = (Arc::clone(&self.world), Arc::clone(&self.notifications));
+        Context { world, lane: self.lane.handle(), notifications }
     }
 }
 

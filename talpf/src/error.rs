@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use talpf_runtime::{ArrayLabel, Rect};
 
+use crate::notification::{Notification, NotifiedClaim};
 use crate::numbers::{Elements, LOCAL_SLOT, LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
 
@@ -310,6 +311,75 @@ pub enum Error {
         /// The largest number of rounds that may be between the two.
         limit: u64,
     },
+    /// A rank has no notification with this id.
+    #[error(
+        "{rank} has no notification {id}, only those below {ids}: `resize_notifications` gives it more"
+    )]
+    NoSuchNotification {
+        /// The rank that was to be notified, or that waits.
+        rank: Rank,
+        /// The id.
+        id: u32,
+        /// Number of ids of the rank.
+        ids: u32,
+    },
+    /// The wait for a notification that comes with a put has no inbox that covers the put (R7).
+    #[error(
+        "{source_rank} puts {elements} of slot {slot} at {target} with notification {id}, which {target} \
+         waits for without an inbox that covers them"
+    )]
+    OutsideInbox {
+        /// The rank that puts.
+        source_rank: Rank,
+        /// The rank that waits.
+        target: Rank,
+        /// The id.
+        id: u32,
+        /// The slot's number.
+        slot: u32,
+        /// The elements of the slot.
+        elements: Elements,
+    },
+    /// A notification will never come.
+    #[error("{rank} waits for notification {id}, which does not come: {reason}")]
+    NotNotified {
+        /// The rank that waits.
+        rank: Rank,
+        /// The id; the first one, of several.
+        id: u32,
+        /// The failure of the run.
+        reason: String,
+    },
+    /// The wait of a task for a put was given up, because a task before it failed.
+    #[error(
+        "{rank} does not receive notification {id}: the task that was to wait for it does not run"
+    )]
+    InboxGivenUp {
+        /// The rank.
+        rank: Rank,
+        /// The id.
+        id: u32,
+    },
+    /// A notified put was never issued, because a task that it depends on failed.
+    #[error("{target} was not notified of {id} because a task before the put failed")]
+    NotIssued {
+        /// The rank that was to be notified.
+        target: Rank,
+        /// The id.
+        id: u32,
+    },
+    /// All programs have ended, and a put is parked that came with a notification.
+    #[error(
+        "{source_rank} has put to {target} with notification {id}, which {target} has not received"
+    )]
+    NotReceived {
+        /// The rank that puts.
+        source_rank: Rank,
+        /// The rank that was to receive.
+        target: Rank,
+        /// The id.
+        id: u32,
+    },
     /// The two ends of a double-buffered channel do not match.
     #[error("double-buffered channel: {what} is {here} here and {there} at {rank}")]
     LinksDiffer {
@@ -524,6 +594,16 @@ impl Error {
         let Claim { source: source_rank, slot, kind, .. } = *claim;
         let (does, elements) = (kind.verb(), claim.elements());
         Error::OutsideWindow { source_rank, does, target, lane, round, slot, elements }
+    }
+
+    /// Returns the error of a notification that `target`, which has `ids` ids, does not take.
+    pub(crate) fn outside_inbox(notified: &NotifiedClaim, target: Rank, ids: u32) -> Self {
+        let NotifiedClaim { notification: Notification { source, id, .. }, claim } = notified;
+        if *id >= ids {
+            return Error::NoSuchNotification { rank: target, id: *id, ids };
+        }
+        let (source_rank, slot, elements) = (*source, claim.slot, claim.elements());
+        Error::OutsideInbox { source_rank, target, id: *id, slot, elements }
     }
 
     /// Checks that a rank which is `ahead` of the other is not too far ahead.

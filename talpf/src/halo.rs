@@ -135,6 +135,20 @@ impl<T: Pod + Send + Sync> Halo<T> {
         scope.put(&face.edge_of(&self.matrix), self.remote(face.neighbour, &face.its_halo))
     }
 
+    /// Declares the put of one edge into the halo of the neighbour, which is notified of `id`.
+    ///
+    /// **Completion**, **Errors**: as [`Context::put_notify`].
+    pub fn put_face_notify(
+        &self,
+        ctx: &Context,
+        face: &Face,
+        id: u32,
+        value: u32,
+    ) -> Result<(), Error> {
+        let to = self.remote(face.neighbour, &face.its_halo);
+        ctx.put_notify(&face.edge_of(&self.matrix), to, id, value)
+    }
+
     /// Queues the puts of all edges into the halos of the neighbours, for the sync of plain BSP.
     ///
     /// **Completion**, **Errors**: as [`Bsp::put`].

@@ -3,7 +3,7 @@
 //! The round is sent modulo 2^21 and completed at the receiver with the nearest round it knows.
 //! Control messages carry eight bytes as well: a count, and the rest of the round.
 
-use crate::numbers::{LaneNumber, Round};
+use crate::numbers::{ArrivalNumber, LaneNumber, Round};
 
 const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     /// A put whose bytes have travelled with its claim: from the target to itself, with the source
     /// in place of the count. It was granted, too, if [`GRANTED`] is set.
     Eager,
+    /// An operation outside rounds, with its arrival number in place of lane and round.
+    Notified,
 }
 
 /// The fields of an immediate.
@@ -61,10 +63,23 @@ impl Immediate {
             2 => Kind::Barrier,
             3 => Kind::Ack,
             4 => Kind::Granted,
-            _ => Kind::Eager,
+            5 => Kind::Eager,
+            _ => Kind::Notified,
         };
         let lane = LaneNumber((bits >> ROUND_BITS) as u8);
         Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
+    }
+
+    /// Returns the bits of the immediate of an operation outside rounds.
+    #[inline]
+    pub(crate) fn notified(number: ArrivalNumber) -> u32 {
+        (Kind::Notified as u32) << (ROUND_BITS + LANE_BITS) | number.0
+    }
+
+    /// Returns the arrival number of an operation outside rounds.
+    #[inline]
+    pub(crate) fn arrival_number(self) -> ArrivalNumber {
+        ArrivalNumber(u32::from(self.lane.0) << ROUND_BITS | self.round)
     }
 
     /// Returns the eight bytes of a control message of `round`.
@@ -106,6 +121,13 @@ mod tests {
             let received = Immediate::from_bits(sent.to_bits());
             prop_assert_eq!(received, sent);
             prop_assert_eq!(received.round_near(Round(known)), round);
+        }
+
+        #[test]
+        fn an_arrival_number_comes_back(number in 0..1u32 << 29) {
+            let received = Immediate::from_bits(Immediate::notified(ArrivalNumber(number)));
+            prop_assert_eq!(received.kind, Kind::Notified);
+            prop_assert_eq!(received.arrival_number(), ArrivalNumber(number));
         }
 
         #[test]

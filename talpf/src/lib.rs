@@ -59,6 +59,7 @@ mod iteration;
 mod lane;
 mod lane_address;
 mod libraries;
+mod notification;
 mod numbers;
 mod one_sided;
 mod open_rounds;
@@ -93,6 +94,9 @@ pub use self::halo::Halo;
 pub use self::hook::{exec_on_rail, hook, hook_on_rail};
 pub use self::iteration::Iteration;
 pub use self::lane::Lane;
+pub use self::notification::{
+    Inbox, Notification, Notifications, Notified, NotifiedTask, Receive, Wait, WaitAll,
+};
 pub use self::numbers::{Elements, LaneNumber, Rank, Round};
 pub use self::one_sided::{LaneScope, OneSided};
 pub use self::operation::{Destination, OpenRound, Operation, Source};

@@ -15,6 +15,11 @@ pub struct LaneNumber(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Round(pub u64);
 
+/// The number by which a rank knows a notification again that it has let land. Numbers are used
+/// again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArrivalNumber(pub(crate) u32);
+
 /// Number of every slot of `register_local`, which no peer refers to.
 pub(crate) const LOCAL_SLOT: u32 = u32::MAX;
 

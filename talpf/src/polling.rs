@@ -78,10 +78,14 @@ impl Service for Poller {
         let announced = processes.is_none_or(|others| self.are_announced(others, found))
             && !self.has_timers
             && !receiver.has_unannounced();
+        let waits_for_notifications = own.notifications.is_waiting();
         let demand = match () {
             () if processes.is_some() && !self.is_paced => Demand::Processes,
-            () if announced && own.wait_flag.is_set() => Demand::Others,
+            () if announced && (own.wait_flag.is_set() || waits_for_notifications) => {
+                Demand::Others
+            }
             () if receiver.syncs() > 0 || sender.outstanding() > 0 => Demand::Polls,
+            () if waits_for_notifications => Demand::Polls,
             () => Demand::Nothing,
         };
         Some(Polled { found, demand, announced })

@@ -80,6 +80,13 @@ impl<S: RoundOwner> RoundOf<S> {
         })
     }
 
+    /// Makes the round of operations outside rounds, which is never closed and counts none of them.
+    pub(crate) fn outside_rounds(sender: &S) -> Arc<Self> {
+        let mut round = RoundOf::new(sender, LaneNumber::default(), Round(0));
+        Arc::get_mut(&mut round).into_iter().for_each(|round| round.sent = Box::default());
+        round
+    }
+
     /// Makes the stand-in of a round that the program cannot have.
     #[cold]
     pub(crate) fn refusing(sender: &S, lane: LaneNumber, why: Error) -> Arc<Self> {

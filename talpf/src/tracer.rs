@@ -9,6 +9,9 @@ use crate::numbers::{LaneNumber, Rank, Round};
 use crate::operation::{Transfer, Verb};
 use crate::sender::RoundState;
 
+/// Lane of operations outside rounds in traces, behind all others.
+const OUTSIDE_ROUNDS: u32 = 256;
+
 /// Records the events of one rank, with the numbers of messages, which match sends with arrivals:
 /// requests of one queue pair arrive in order, so both sides count.
 pub(crate) struct Tracer {
@@ -81,8 +84,19 @@ impl Tracer {
         self.record_receive(source, announced(number), lane, round)
     }
 
+    /// Records the arrival of an operation outside rounds: one of a lane behind all others, whose
+    /// rounds are the ids.
+    pub(crate) fn arrival_outside_rounds(&self, source: Rank, id: u32) {
+        let number = self.arrived[source.index()].fetch_add(1, Ordering::Relaxed);
+        self.record(source, announced(number), OUTSIDE_ROUNDS, u64::from(id));
+    }
+
     fn record_receive(&self, source: Rank, message: u64, lane: LaneNumber, round: Round) -> u64 {
-        let (rank, peer, lane, round) = (self.rank.0, source.0, u32::from(lane.0), round.0);
+        self.record(source, message, u32::from(lane.0), round.0)
+    }
+
+    fn record(&self, source: Rank, message: u64, lane: u32, round: u64) -> u64 {
+        let (rank, peer) = (self.rank.0, source.0);
         let mut arrived_ns = 0;
         self.group.trace(|now_ns| {
             arrived_ns = now_ns;

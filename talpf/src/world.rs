@@ -12,6 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::failure::{FailureObserver, RunFailure};
 use crate::libraries::Libraries;
+use crate::notification::{Follows, NotificationTable};
 use crate::numbers::Rank;
 use crate::peer::{LocalPeer, Peer, Peers};
 use crate::processes::{Processes, RemotePeer, Remotes};
@@ -144,10 +145,13 @@ impl World {
     /// Checks that the run has ended without an error, once every main and all tasks have.
     ///
     /// **Errors**: the first failure of a rank of this process; operations of a round that no sync
-    /// has closed.
+    /// has closed; a notified put that was not received.
     pub(crate) fn check_end(&self) -> Result<(), Error> {
         self.failure.check()?;
-        self.ranks.iter().try_for_each(|rank| rank.sender.open_rounds.check_closed())
+        self.ranks.iter().try_for_each(|rank| {
+            rank.sender.open_rounds.check_closed()?;
+            rank.own().notifications.check_received()
+        })
     }
 
     /// Refuses all later calls on handles, and breaks the cycles between ranks, rounds and
@@ -161,6 +165,7 @@ impl World {
             let shut_down = || Error::Runtime(talpf_runtime::Error::ShutDown);
             rank.sender.retries.drain().for_each(|issued| issued.fail(shut_down()));
             rank.own().windows.clear();
+            rank.own().notifications.clear();
             rank.clear();
             rank.sender.open_rounds.clear();
             rank.sender.slots.clear();
@@ -185,7 +190,9 @@ fn peers_of(
             .limiting(here.clone())
             .noting(config.check_conflicts)
             .for_peers_ahead(most_ahead);
-        Peer::Local(Arc::new(LocalPeer::new(rank, endpoint, windows, remotes.is_some())))
+        let notifications = NotificationTable::new(rank, config.credits).limiting(here.clone());
+        let has_wire = remotes.is_some();
+        Peer::Local(Arc::new(LocalPeer::new(rank, endpoint, windows, notifications, has_wire)))
     };
     let mut endpoints = endpoints.into_iter();
     let peer = |rank: u32| match remotes {
@@ -215,6 +222,9 @@ impl FailureObserver for World {
             let reason = sender.error().map_or(reason.to_owned(), |error| error.to_string());
             let reason = Arc::from(reason);
             sender.own.windows.fail(&reason);
+            let mut follows = Follows::default();
+            sender.own.notifications.fail(&reason, &mut follows);
+            sender.peers.follow_up(sender.rank(), follows);
             sender.open_rounds.fail(&reason);
             sender.try_again();
             sender.own.wake_poller();

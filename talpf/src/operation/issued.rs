@@ -9,11 +9,13 @@ use smallvec::SmallVec;
 
 use super::Done;
 use super::payloads::{Memory, Payloads, Position};
+use super::retry_queue::Sequence;
 use super::transfer::{Route, Transfer, Verb};
 use crate::endpoint::{Endpoint, NOBODY, SIGNAL_EVERY, silent};
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
-use crate::numbers::{LaneNumber, Rank, Round};
+use crate::notification::NotifiedClaim;
+use crate::numbers::{ArrivalNumber, Rank, Round};
 use crate::sender::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
@@ -28,6 +30,10 @@ pub(crate) struct Issued {
     is_noted: bool,
     at: Transfer,
     route: Route,
+    /// The notification of an operation outside rounds, with its claim.
+    notified: Option<NotifiedClaim>,
+    /// The number with which it announces itself, once it may land.
+    arrival: Option<ArrivalNumber>,
     verb: Verb,
     memory: Memory,
     done: Option<Done>,
@@ -61,6 +67,8 @@ impl Issued {
             is_noted,
             at,
             route,
+            notified: None,
+            arrival: None,
             verb,
             memory,
             done,
@@ -68,6 +76,12 @@ impl Issued {
             posted,
             position,
         }
+    }
+
+    /// Makes the operation one outside rounds, which lands in an inbox or a raw slot.
+    pub(super) fn notifying(mut self, notified: NotifiedClaim) -> Self {
+        self.notified = Some(notified);
+        self
     }
 
     /// Posts the operation, parks it at its target, or queues it to be retried.
@@ -89,6 +103,9 @@ impl Issued {
             }
             self.fail(error);
             return None;
+        }
+        if let Some(notified) = self.notified {
+            return self.attempt_to_notify(notified);
         }
         let Route::Window(claim) = self.route else {
             let post = self.post_requests();
@@ -112,9 +129,31 @@ impl Issued {
         again
     }
 
-    /// Returns the target, and the lane and round of the operation.
-    pub(crate) fn destination(&self) -> (Rank, LaneNumber, Round) {
-        (self.at.target, self.round.lane, self.round.number)
+    /// As `attempt`, of an operation outside rounds.
+    fn attempt_to_notify(self, notified: NotifiedClaim) -> Option<Self> {
+        let (round, target) = (Arc::clone(&self.round), self.at.target);
+        let peers = &round.sender.peers;
+        match peers.land_notified(target, notified, round.rank, false, self) {
+            Outcome::Posted(_) => {
+                peers.notify_waiting(target);
+                None
+            }
+            Outcome::Parked => None,
+            Outcome::Retry(issued) => Some(issued),
+            Outcome::Refused(issued) => {
+                Parked::refuse(Box::new(issued));
+                None
+            }
+        }
+    }
+
+    /// Returns the target of the operation, and the sequence in which it is retried.
+    pub(crate) fn destination(&self) -> (Rank, Sequence, Round) {
+        let sequence = match self.notified {
+            Some(notified) => Sequence::Notification(notified.notification.id),
+            None => Sequence::Lane(self.round.lane),
+        };
+        (self.at.target, sequence, self.round.number)
     }
 
     pub(super) fn round(&self) -> &Arc<RoundState> {
@@ -199,6 +238,9 @@ impl Issued {
     }
 
     fn immediate(&self) -> u32 {
+        if let Some(number) = self.arrival {
+            return Immediate::notified(number);
+        }
         let granted = self.claim().is_some() && self.round.sender.peers.is_granting(self.at.target);
         let kind = if granted { Announced::Granted } else { Announced::Data };
         Immediate::new(kind, self.round.lane, self.round.number).to_bits()
@@ -212,7 +254,10 @@ impl Issued {
         let result = match &self.memory {
             Memory::Inline(bytes) if self.at.is_consecutive() => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
-                let request = Request::WriteWithImmediate { remote, immediate };
+                let request = match self.arrival.is_some() && bytes.is_empty() {
+                    true => Request::SendWithImmediate { immediate },
+                    false => Request::WriteWithImmediate { remote, immediate },
+                };
                 endpoint.post_inline(target, request, bytes).map_err(|error| error.reason)
             }
             _ => {
@@ -350,6 +395,25 @@ impl Drop for Issued {
     }
 }
 
+/// Returns the error of a notification that its target has refused, which fails the run at both ranks
+/// unless it has failed.
+#[cold]
+pub(super) fn refusal_of_notified(
+    notified: &NotifiedClaim,
+    round: &RoundState,
+    target: Rank,
+) -> Error {
+    let RoundState { sender, rank, .. } = round;
+    if let Some(error) = sender.error() {
+        return error;
+    }
+    // A remote target that refuses has sent its error before.
+    let ids = sender.peers.local(target).map_or(u32::MAX, |peer| peer.notifications.ids());
+    let error = Error::outside_inbox(notified, target, ids);
+    sender.run_failure.fail(&[*rank, target], &error);
+    error
+}
+
 impl Landing for Issued {
     fn is_noted(&mut self) -> bool {
         std::mem::replace(&mut self.is_noted, true)
@@ -357,6 +421,10 @@ impl Landing for Issued {
 
     fn post(&mut self) -> Post {
         self.post_requests()
+    }
+
+    fn admit(&mut self, number: ArrivalNumber) {
+        self.arrival = Some(number);
     }
 
     fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {
@@ -381,7 +449,20 @@ impl Parked for Issued {
         self.post_requests()
     }
 
+    fn admit(&mut self, number: ArrivalNumber) {
+        self.arrival = Some(number);
+    }
+
     fn refuse(self: Box<Self>) {
+        if let Some(notified) = self.notified {
+            let (round, target) = (Arc::clone(&self.round), self.at.target);
+            let error = refusal_of_notified(&notified, &round, target);
+            return if self.is_under_way() {
+                round.sender.push_retry(*self);
+            } else {
+                self.fail(error);
+            };
+        }
         if let Some(claim) = self.claim() {
             self.refused(&claim);
         }

@@ -2,7 +2,7 @@
 //! room.
 //!
 //! Operations are retried at the next pass of the engine and when a target has credit again. Of
-//! every target and lane those of the first round are retried until some of them fail in a row,
+//! every target and lane (outside rounds, id) those of the first round are retried until some of them fail in a row,
 //! which are then queued last: so the time of a pass is in proportion to its successes, however
 //! many are queued, and all are retried at some time. Operations of later rounds wait, as they
 //! could take the credit that earlier ones need.
@@ -27,7 +27,7 @@ impl Sender {
     pub(crate) fn try_again(&self) {
         let (mut queues, mut count) = self.retries.take();
         let mut next = queues.first_key_value().map(|(first, _)| *first);
-        while let Some(destination @ (target, lane, _)) = next {
+        while let Some(destination @ (target, sequence, _)) = next {
             let queue = queues.remove(&destination).unwrap_or_default();
             count -= queue.len();
             let kept = attempt(queue, self);
@@ -36,7 +36,7 @@ impl Sender {
                 count += kept.len();
                 queues.insert(destination, kept);
                 if !self.has_failed() {
-                    done = (target, lane, Round(u64::MAX));
+                    done = (target, sequence, Round(u64::MAX));
                 }
             }
             let after = queues.range((Bound::Excluded(done), Bound::Unbounded)).next();

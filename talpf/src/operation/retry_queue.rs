@@ -13,8 +13,17 @@ pub(crate) struct RetryQueue<T> {
     count: AtomicUsize,
 }
 
-/// The target, and the lane and round, of an operation.
-type Destination = (Rank, LaneNumber, Round);
+/// The operations of a target that are retried one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sequence {
+    /// Operations of a lane.
+    Lane(LaneNumber),
+    /// Operations with notifications of an id.
+    Notification(u32),
+}
+
+/// The target, and the sequence and round, of an operation.
+type Destination = (Rank, Sequence, Round);
 /// Operations by destination, each queue in order.
 pub(super) type Queues<T> = BTreeMap<Destination, VecDeque<T>>;
 

@@ -9,6 +9,7 @@ use talpf_runtime::service::{SPARE_POLLS_BESIDE_TASKS, Sleeper};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::notification::NotificationTable;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sync::{Doorbell, WaitFlag};
 use crate::window::WindowTable;
@@ -19,6 +20,8 @@ pub(crate) struct LocalPeer {
     pub(crate) endpoint: Endpoint,
     /// On a cache line of its own, as the peers change it.
     pub(crate) windows: CachePadded<WindowTable>,
+    /// On cache lines of its own, as the peers change it.
+    pub(crate) notifications: CachePadded<NotificationTable>,
     /// On a cache line of its own, as the peers read it with every post.
     pub(crate) wait_flag: CachePadded<WaitFlag>,
     /// Rung after a change that a sync may wait for.
@@ -56,6 +59,7 @@ impl LocalPeer {
         rank: Rank,
         endpoint: Endpoint,
         windows: WindowTable,
+        notifications: NotificationTable,
         has_wire: bool,
     ) -> Self {
         let is_distant = endpoint.context.has_priced_link();
@@ -63,6 +67,7 @@ impl LocalPeer {
             rank,
             endpoint,
             windows: CachePadded::new(windows),
+            notifications: CachePadded::new(notifications),
             wait_flag: CachePadded::new(WaitFlag::new()),
             doorbell: Doorbell::new(),
             poller: Sleeper::default(),

@@ -15,9 +15,10 @@ mod notify;
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::notification::{Ended, Follows, Lists, NotifiedClaim};
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::processes::{RemotePeer, WindowRequest};
-use crate::window::{Claim, Freed, Landing, Outcome, Rest, Together};
+use crate::window::{Claim, Freed, Landing, Outcome, Parked, Rest, Together};
 
 pub(crate) use self::local::{Engine, LocalPeer};
 
@@ -141,6 +142,58 @@ impl Peers {
         let (outcome, freed) = peer.windows.land(lane, round, claim, quick, operation, &has_landed);
         self.run_deferred(target, freed);
         outcome
+    }
+
+    /// Passes an operation outside rounds, whose bytes `writer` writes, to the notifications of its
+    /// target. A `quick` one is posted under a lock.
+    #[inline]
+    pub(crate) fn land_notified<L: Landing>(
+        &self,
+        target: Rank,
+        notified: NotifiedClaim,
+        writer: Rank,
+        quick: bool,
+        operation: L,
+    ) -> Outcome<L> {
+        match &self.0[target.index()] {
+            Peer::Local(peer) => peer.notifications.land(notified, writer, quick, operation),
+            Peer::Remote(peer) => peer.request_inbox(notified, operation),
+        }
+    }
+
+    /// Runs the deferred actions of the notifications of `target`: ends waits, posts operations that
+    /// may land, refuses others, and retries those of sources that have credit again. The caller
+    /// holds no lock.
+    #[inline]
+    pub(crate) fn follow_up(&self, target: Rank, follows: Follows) {
+        if !follows.is_nothing() {
+            self.follow_up_slow(target, follows);
+        }
+    }
+
+    fn follow_up_slow(&self, target: Rank, mut follows: Follows) {
+        let Some(peer) = self.local(target) else {
+            return;
+        };
+        while !follows.is_nothing() {
+            let ended = std::mem::take(&mut follows.ended);
+            let Lists { admitted, refused, sources } = follows.take_lists();
+            let has_posted = !admitted.is_empty();
+            for mut admitted in admitted {
+                let post = admitted.operation.post();
+                peer.notifications.end_to_post(admitted, post, &mut follows);
+            }
+            if has_posted {
+                self.notify_waiting(target);
+            }
+            ended.into_iter().for_each(Ended::complete);
+            refused.into_iter().for_each(Parked::refuse);
+            // Remote ranks count their credit themselves.
+            sources.iter().filter_map(|rank| self.local(*rank)).for_each(LocalPeer::resume);
+        }
+        if peer.notifications.has_delayed() {
+            peer.wake_poller();
+        }
     }
 
     /// Passes short operations of one source to the windows of their target. A remote one takes

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
-use super::{Peer, Peers};
+use super::{LocalPeer, Peer, Peers};
 use crate::numbers::Rank;
 
 /// Ranks for which a thread still has to make progress.
@@ -31,6 +31,16 @@ impl Peers {
     #[inline]
     pub(crate) fn notify(&self, target: Rank) {
         if self.local(target).is_some_and(|peer| peer.wait_flag.is_set()) {
+            self.progress_for(target);
+        }
+    }
+
+    /// Notifies `target` that an operation outside rounds was posted to it, if a task of it waits for
+    /// one. The caller holds no lock.
+    #[inline]
+    pub(crate) fn notify_waiting(&self, target: Rank) {
+        let waits = |peer: &LocalPeer| peer.notifications.is_waiting() || peer.wait_flag.is_set();
+        if self.local(target).is_some_and(waits) {
             self.progress_for(target);
         }
     }

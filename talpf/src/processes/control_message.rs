@@ -5,7 +5,8 @@
 use ibverbs_sim::{RemoteAddress, RemoteKey};
 
 use super::WindowRequest;
-use crate::numbers::{LaneNumber, Rank, Round};
+use crate::notification::{Notification, NotifiedClaim};
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
 use crate::window::{Claim, Kind};
 
 /// Ranks between which a control message goes. What concerns whole processes goes between their first
@@ -38,6 +39,14 @@ pub(super) enum ControlMessage<'a> {
     WindowGrant { number: u32 },
     /// Refuses the operation of a request: no window of the round covers it.
     WindowRefusal { number: u32 },
+    /// Asks the notifications of the receiver to let an operation land.
+    InboxRequest { number: u32, notified: NotifiedClaim },
+    /// Carries a notification with its put, if it has one. `landed` as in `Put`.
+    NotifiedPut { landed: u32, notified: NotifiedClaim, remote: RemoteAddress, bytes: &'a [u8] },
+    /// Lets the operation of an inbox request land, under an arrival number.
+    InboxGrant { number: u32, arrival: ArrivalNumber },
+    /// Refuses a notification: the sender has `ids` ids, or no inbox that covers the put.
+    InboxRefusal { ids: u32, notified: NotifiedClaim },
     /// Carries the part of the sender in a collective call.
     Gather { number: u64, part: &'a [u8] },
     /// Reports the failure of the run.
@@ -61,6 +70,10 @@ const IDLE: u8 = 6;
 const PUT: u8 = 7;
 const PUT_REFUSAL: u8 = 8;
 const LANDED: u8 = 9;
+const INBOX_REQUEST: u8 = 10;
+const NOTIFIED_PUT: u8 = 11;
+const INBOX_GRANT: u8 = 12;
+const INBOX_REFUSAL: u8 = 13;
 
 /// Most bytes of a message without the data that it carries.
 const HEAD: usize = 88;
@@ -85,6 +98,24 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::PutRefusal { request, claim } => {
                 write_claim(&mut bytes, request, claim);
             }
+            ControlMessage::InboxRequest { number, notified } => {
+                bytes.extend(number.to_le_bytes());
+                write_notified(&mut bytes, notified);
+            }
+            ControlMessage::NotifiedPut { landed, notified, remote, .. } => {
+                bytes.extend(landed.to_le_bytes());
+                write_notified(&mut bytes, notified);
+                bytes.extend(remote.address.to_le_bytes());
+                bytes.extend(remote.key.to_u32().to_le_bytes());
+            }
+            ControlMessage::InboxGrant { number, arrival } => {
+                bytes.extend(number.to_le_bytes());
+                bytes.extend(arrival.0.to_le_bytes());
+            }
+            ControlMessage::InboxRefusal { ids, notified } => {
+                bytes.extend(ids.to_le_bytes());
+                write_notified(&mut bytes, notified);
+            }
             ControlMessage::Landed { landed: number }
             | ControlMessage::WindowGrant { number }
             | ControlMessage::WindowRefusal { number }
@@ -108,6 +139,9 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::PutRefusal { request, claim } => {
                 request.target == from && claim.source == to
             }
+            ControlMessage::InboxRequest { notified, .. }
+            | ControlMessage::NotifiedPut { notified, .. } => notified.claim.source == from,
+            ControlMessage::InboxRefusal { notified, .. } => notified.claim.source == to,
             _ => true,
         }
     }
@@ -124,13 +158,17 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::Failed { .. } => FAILED,
             ControlMessage::Finished => FINISHED,
             ControlMessage::Idle(_) => IDLE,
+            ControlMessage::InboxRequest { .. } => INBOX_REQUEST,
+            ControlMessage::NotifiedPut { .. } => NOTIFIED_PUT,
+            ControlMessage::InboxGrant { .. } => INBOX_GRANT,
+            ControlMessage::InboxRefusal { .. } => INBOX_REFUSAL,
         }
     }
 
     /// Returns the bytes that end the message, of any length.
     fn data(&self) -> &'a [u8] {
         match *self {
-            ControlMessage::Put { bytes, .. } => bytes,
+            ControlMessage::Put { bytes, .. } | ControlMessage::NotifiedPut { bytes, .. } => bytes,
             ControlMessage::Gather { part, .. } => part,
             ControlMessage::Failed { reason, .. } => reason.as_bytes(),
             ControlMessage::Idle(traffic) => traffic,
@@ -166,6 +204,24 @@ impl<'a> ControlMessage<'a> {
                 ControlMessage::PutRefusal { request, claim }
             }
             LANDED => ControlMessage::Landed { landed: reader.word()? },
+            INBOX_REQUEST => {
+                let (number, notified) = (reader.word()?, reader.notified()?);
+                ControlMessage::InboxRequest { number, notified }
+            }
+            NOTIFIED_PUT => {
+                let (landed, notified) = (reader.word()?, reader.notified()?);
+                let (address, key) = (reader.long()?, RemoteKey::from_u32(reader.word()?));
+                let (remote, bytes) = (RemoteAddress { address, key }, reader.0);
+                return Some(ControlMessage::NotifiedPut { landed, notified, remote, bytes });
+            }
+            INBOX_GRANT => {
+                let (number, arrival) = (reader.word()?, ArrivalNumber(reader.word()?));
+                ControlMessage::InboxGrant { number, arrival }
+            }
+            INBOX_REFUSAL => {
+                let (ids, notified) = (reader.word()?, reader.notified()?);
+                ControlMessage::InboxRefusal { ids, notified }
+            }
             WINDOW_GRANT => ControlMessage::WindowGrant { number: reader.word()? },
             WINDOW_REFUSAL => ControlMessage::WindowRefusal { number: reader.word()? },
             GATHER => {
@@ -190,11 +246,24 @@ impl<'a> ControlMessage<'a> {
 /// Writes a claim, and the windows that it is for.
 fn write_claim(bytes: &mut Vec<u8>, request: WindowRequest, claim: Claim) {
     let WindowRequest { target, lane, round } = request;
-    bytes.extend([lane.0, claim.kind as u8, u8::from(claim.raw)]);
+    bytes.push(lane.0);
     bytes.extend(target.0.to_le_bytes());
+    bytes.extend(round.0.to_le_bytes());
+    write_elements(bytes, claim);
+}
+
+/// Writes a notification, and the claim of its put.
+fn write_notified(bytes: &mut Vec<u8>, notified: NotifiedClaim) {
+    let NotifiedClaim { notification: Notification { id, value, .. }, claim } = notified;
+    bytes.extend(id.to_le_bytes());
+    bytes.extend(value.to_le_bytes());
+    write_elements(bytes, claim);
+}
+
+fn write_elements(bytes: &mut Vec<u8>, claim: Claim) {
+    bytes.extend([claim.kind as u8, u8::from(claim.raw)]);
     bytes.extend(claim.source.0.to_le_bytes());
     bytes.extend(claim.slot.to_le_bytes());
-    bytes.extend(round.0.to_le_bytes());
     bytes.extend(claim.index.to_le_bytes());
     bytes.extend(claim.end.to_le_bytes());
     bytes.extend(claim.rows.to_le_bytes());
@@ -212,14 +281,25 @@ impl Reader<'_> {
 
     /// Reads what [`write_claim`] has written.
     fn claim(&mut self) -> Option<(WindowRequest, Claim)> {
-        let (lane, kind) = (LaneNumber(self.byte()?), self.byte()?);
-        let (kind, raw) = (*KINDS.get(usize::from(kind))?, self.byte()? != 0);
-        let (target, source) = (Rank(self.word()?), Rank(self.word()?));
-        let (slot, round) = (self.word()?, Round(self.long()?));
+        let lane = LaneNumber(self.byte()?);
+        let (target, round) = (Rank(self.word()?), Round(self.long()?));
+        Some((WindowRequest { target, lane, round }, self.elements()?))
+    }
+
+    /// Reads what [`write_notified`] has written.
+    fn notified(&mut self) -> Option<NotifiedClaim> {
+        let (id, value, claim) = (self.word()?, self.word()?, self.elements()?);
+        let source = claim.source;
+        Some(NotifiedClaim { notification: Notification { source, id, value }, claim })
+    }
+
+    fn elements(&mut self) -> Option<Claim> {
+        let kind = *KINDS.get(usize::from(self.byte()?))?;
+        let raw = self.byte()? != 0;
+        let (source, slot) = (Rank(self.word()?), self.word()?);
         let (index, end) = (self.long()?, self.long()?);
         let (rows, stride) = (self.word()?, self.word()?);
-        let claim = Claim { source, slot, index, end, rows, stride, kind, raw };
-        Some((WindowRequest { target, lane, round }, claim))
+        Some(Claim { source, slot, index, end, rows, stride, kind, raw })
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -243,13 +323,15 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..10u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..14u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
             let request = WindowRequest { target: Rank(ranks.0), lane: LaneNumber(lane), round: Round(round) };
             let (source, (rows, stride), kind_of_claim) = (Rank(ranks.1), rectangle, KINDS[access]);
             let claim = Claim { source, slot, index, end, rows, stride, kind: kind_of_claim, raw };
+            let notification = Notification { source, id: slot, value: number };
+            let notified = NotifiedClaim { notification, claim };
             let message = match kind {
                 WINDOW_REQUEST => ControlMessage::WindowRequest { number, request, claim },
                 WINDOW_GRANT => ControlMessage::WindowGrant { number },
@@ -263,6 +345,13 @@ mod tests {
                 }
                 PUT_REFUSAL => ControlMessage::PutRefusal { request, claim },
                 LANDED => ControlMessage::Landed { landed: number },
+                INBOX_REQUEST => ControlMessage::InboxRequest { number, notified },
+                NOTIFIED_PUT => {
+                    let remote = RemoteAddress { address: round, key: RemoteKey::from_u32(slot) };
+                    ControlMessage::NotifiedPut { landed: number, notified, remote, bytes: &given }
+                }
+                INBOX_GRANT => ControlMessage::InboxGrant { number, arrival: ArrivalNumber(slot) },
+                INBOX_REFUSAL => ControlMessage::InboxRefusal { ids: number, notified },
                 _ => ControlMessage::Finished,
             };
             let envelope = Envelope { source: Rank(slot), target: Rank(number) };

@@ -48,6 +48,8 @@ mod eager_put;
 mod event_watch;
 mod finish;
 mod handshake;
+mod inbox_grant;
+mod notified_put;
 mod placement;
 mod remote_peer;
 mod segments;
@@ -261,7 +263,7 @@ impl Processes {
         }
         let has_news = |peer: &LocalPeer| !peer.endpoint.arrived.is_empty();
         let ranks = self.peers.locals().filter(|peer| has_news(peer)).map(|peer| peer.rank);
-        ranks.for_each(|rank| self.peers.notify(rank));
+        ranks.for_each(|rank| self.peers.notify_waiting(rank));
     }
 
     /// Returns the message of another process, if its ranks are those of that process and of this one.
@@ -312,6 +314,21 @@ impl Processes {
                 }
             }
             ControlMessage::Landed { landed } => peer.take_landed(target, landed),
+            ControlMessage::InboxRequest { number, notified } => {
+                self.take_inbox_request(target, number, notified);
+            }
+            ControlMessage::NotifiedPut { landed, notified, remote, bytes } => {
+                peer.take_landed(target, landed);
+                peer.note_eager_put(target);
+                self.take_notified_put(target, notified, remote, bytes);
+            }
+            ControlMessage::InboxGrant { number, arrival } => {
+                peer.take_inbox_grant(target, number, arrival);
+            }
+            ControlMessage::InboxRefusal { ids, notified } => {
+                let error = Error::outside_inbox(&notified, source, ids);
+                self.failure.fail(&[target], &error);
+            }
             ControlMessage::PutRefusal { request, claim } => {
                 let error = Error::outside_window(&claim, source, request.lane, request.round);
                 self.failure.fail(&[target], &error);

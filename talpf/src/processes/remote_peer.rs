@@ -1,14 +1,17 @@
 //! A rank in another process, which is reached by control messages.
 
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ibverbs_sim::Device;
+use talpf_traces::counted;
 
 use super::control_message::{ControlMessage, Envelope};
 use super::distribution::Distribution;
 use super::eager_counts::EagerCounts;
-use super::window_requests::{WindowRequest, WindowRequests};
-use crate::numbers::Rank;
+use super::window_requests::{Order, WindowRequest, WindowRequests};
+use crate::notification::NotifiedClaim;
+use crate::numbers::{ArrivalNumber, Rank};
 use crate::window::{Claim, Landing, Outcome};
 
 /// A rank in another process. Functions with a rank `own` concern its pair with that rank of this
@@ -33,6 +36,8 @@ pub(crate) struct RemotePeer {
 #[derive(Default)]
 struct Pair {
     requests: WindowRequests,
+    /// In memory of its own, as most programs have none.
+    inbox_requests: Box<WindowRequests>,
     eager: EagerCounts,
     /// Number of operations of the peer that were granted here and have not arrived.
     granted: AtomicU32,
@@ -92,14 +97,58 @@ impl RemotePeer {
             operation.note_sent_eagerly();
             return Outcome::Posted(operation);
         }
-        pair.requests.add(request, operation, self.credits, |number| {
+        pair.requests.add(request.order(), operation, self.credits, |number| {
             self.send(own, ControlMessage::WindowRequest { number, request, claim });
+        })
+    }
+
+    /// Requests of the notifications of the peer that an operation may land, or sends a short one
+    /// with the request.
+    pub(crate) fn request_inbox<L: Landing>(
+        &self,
+        notified: NotifiedClaim,
+        mut operation: L,
+    ) -> Outcome<L> {
+        let own = notified.claim.source;
+        let Some(pair) = self.pair(own) else {
+            return Outcome::Refused(operation);
+        };
+        if !self.cut_off.load(Ordering::Acquire)
+            && let Some((remote, bytes)) = operation.eager_bytes()
+            && pair.eager.take_credit(self.credits)
+        {
+            let landed = pair.eager.report();
+            self.send(own, ControlMessage::NotifiedPut { landed, notified, remote, bytes });
+            operation.note_sent_eagerly();
+            return Outcome::Posted(operation);
+        }
+        let order = Order::Notification(notified.notification.id);
+        pair.inbox_requests.add(order, operation, self.credits, |number| {
+            self.send(own, ControlMessage::InboxRequest { number, notified });
         })
     }
 
     /// Takes in the answer to a window request: the operation may land.
     pub(super) fn take_grant(&self, own: Rank, number: u32) {
-        self.pair(own).into_iter().for_each(|pair| pair.requests.grant(number));
+        self.pair(own).into_iter().for_each(|pair| pair.requests.grant(number, None));
+    }
+
+    /// Takes in the answer to an inbox request: the operation may land, under `arrival`.
+    pub(super) fn take_inbox_grant(&self, own: Rank, number: u32, arrival: ArrivalNumber) {
+        let grant = |pair: &Pair| pair.inbox_requests.grant(number, Some(arrival));
+        self.pair(own).into_iter().for_each(grant);
+    }
+
+    /// Adds the notifications that wait for the peer to receive them to a hang report.
+    pub(crate) fn describe_inbox_requests(&self, own: Rank, text: &mut String) {
+        let Some(pair) = self.pair(own) else { return };
+        for (id, count) in pair.inbox_requests.ids() {
+            let (peer, operations) = (self.rank, counted(count, "operation"));
+            let _ = writeln!(
+                text,
+                "  {own}: waits for {peer} to receive notification {id} ({operations})"
+            );
+        }
     }
 
     /// Takes in the answer to a window request: no window covers the operation.
@@ -109,7 +158,10 @@ impl RemotePeer {
 
     /// Posts granted operations, as far as the send queues have room.
     pub(super) fn post_granted(&self) {
-        self.pairs.iter().for_each(|pair| pair.requests.post_granted());
+        for pair in &self.pairs {
+            pair.requests.post_granted();
+            pair.inbox_requests.post_granted();
+        }
     }
 
     /// Takes in the number of eager puts that have landed at the peer.
@@ -153,7 +205,11 @@ impl RemotePeer {
 
     /// Returns `true` if the next pass has something to do that no event announces.
     pub(super) fn waits_for_progress(&self) -> bool {
-        self.pairs.iter().any(|pair| pair.requests.has_granted() || self.is_report_due(pair))
+        self.pairs.iter().any(|pair| {
+            pair.requests.has_granted()
+                || pair.inbox_requests.has_granted()
+                || self.is_report_due(pair)
+        })
     }
 
     /// Counts an operation of the peer as granted.
@@ -161,6 +217,12 @@ impl RemotePeer {
         self.pair(own).into_iter().for_each(|pair| {
             pair.granted.fetch_add(1, Ordering::AcqRel);
         });
+    }
+
+    /// Grants an operation of the peer outside rounds, which announces itself by `arrival`.
+    pub(super) fn grant_inbox(&self, own: Rank, number: u32, arrival: ArrivalNumber) {
+        self.count_granted(own);
+        self.send(own, ControlMessage::InboxGrant { number, arrival });
     }
 
     /// Grants an operation of the peer, which may land at any time from now on.
@@ -206,11 +268,17 @@ impl RemotePeer {
     /// Notes that the queue pairs to the peer are in error, and refuses all window requests.
     pub(super) fn fail(&self) {
         self.cut_off.store(true, Ordering::Release);
-        self.pairs.iter().for_each(|pair| pair.requests.fail());
+        for pair in &self.pairs {
+            pair.requests.fail();
+            pair.inbox_requests.fail();
+        }
     }
 
     /// Drops all operations that wait for the peer, at the end of the run.
     pub(super) fn clear(&self) {
-        self.pairs.iter().for_each(|pair| pair.requests.clear());
+        for pair in &self.pairs {
+            pair.requests.clear();
+            pair.inbox_requests.clear();
+        }
     }
 }

@@ -1,10 +1,10 @@
-//! Operations of this rank that wait for the windows of a remote rank.
+//! Operations of this rank that wait for the windows, or the inboxes, of a remote rank.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use talpf_primitives::Mutex;
 
-use crate::numbers::{LaneNumber, Rank, Round};
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
 use crate::window::{Landing, Outcome, Parked, Post};
 
 /// The windows that an operation is for: those of one round at one rank.
@@ -31,18 +31,45 @@ struct State {
 }
 
 struct Waiting {
-    lane: LaneNumber,
-    round: Round,
+    order: Order,
     operation: Box<dyn Parked>,
+}
+
+/// The operations that may have to land before one, without which it never may.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    /// Operations of the same and of earlier rounds of a lane.
+    Round(LaneNumber, Round),
+    /// Operations with notifications of one id.
+    Notification(u32),
+}
+
+impl Order {
+    /// Returns `true` if the operation of `other` may land without this one.
+    fn is_behind(self, other: Order) -> bool {
+        match (self, other) {
+            (Order::Round(lane, round), Order::Round(of_lane, before)) => {
+                lane == of_lane && before <= round
+            }
+            (Order::Notification(id), Order::Notification(other)) => id == other,
+            _ => false,
+        }
+    }
+}
+
+impl WindowRequest {
+    pub(super) fn order(self) -> Order {
+        Order::Round(self.lane, self.round)
+    }
 }
 
 impl WindowRequests {
     /// Parks an operation under a number that `send` sends, unless `credits` requests wait. An
-    /// operation of an earlier round than all that wait of its lane needs no credit: they may wait
-    /// for it.
+    /// operation that comes before all that wait of its lane, or of its id, needs no credit: they may
+    /// wait for it.
     pub(super) fn add<L: Landing>(
         &self,
-        WindowRequest { lane, round, .. }: WindowRequest,
+        order: Order,
         operation: L,
         credits: usize,
         send: impl FnOnce(u32),
@@ -51,7 +78,7 @@ impl WindowRequests {
         if state.failed {
             return Outcome::Refused(operation);
         }
-        let behind = |other: &Waiting| other.lane == lane && other.round <= round;
+        let behind = |other: &Waiting| order.is_behind(other.order);
         if state.waiting.len() >= credits && state.waiting.values().any(behind) {
             return Outcome::Retry(operation);
         }
@@ -63,16 +90,17 @@ impl WindowRequests {
                 break number;
             }
         };
-        state.waiting.insert(number, Waiting { lane, round, operation: operation.park() });
+        state.waiting.insert(number, Waiting { order, operation: operation.park() });
         drop(state);
         send(number);
         Outcome::Parked
     }
 
-    /// Posts an operation, which the target has granted.
-    pub(super) fn grant(&self, number: u32) {
+    /// Posts an operation, which the target has granted: under `arrival`, if it is one outside rounds.
+    pub(super) fn grant(&self, number: u32, arrival: Option<ArrivalNumber>) {
         let mut state = self.state.lock();
-        if let Some(waiting) = state.waiting.remove(&number) {
+        if let Some(mut waiting) = state.waiting.remove(&number) {
+            arrival.into_iter().for_each(|arrival| waiting.operation.admit(arrival));
             state.granted.push_back(waiting.operation);
         }
         drop(state);
@@ -123,6 +151,17 @@ impl WindowRequests {
     /// Drops all operations that wait, at the end of the run.
     pub(super) fn clear(&self) {
         self.take_all().for_each(drop);
+    }
+
+    /// Returns the ids of notifications that wait, each with their number, for reports.
+    pub(super) fn ids(&self) -> BTreeMap<u32, usize> {
+        let mut ids = BTreeMap::new();
+        for waiting in self.state.lock().waiting.values() {
+            if let Order::Notification(id) = waiting.order {
+                *ids.entry(id).or_default() += 1;
+            }
+        }
+        ids
     }
 
     fn take_all(&self) -> impl Iterator<Item = Box<dyn Parked>> {

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::active_sync::ActiveSync;
 use crate::error::Error;
+use crate::notification::Follows;
 use crate::numbers::Rank;
 use crate::operation::Done;
 use crate::sender::Sender;
@@ -18,6 +19,8 @@ pub(super) struct Deferred {
     pub(super) over: Option<EndedRound>,
     /// Operations that windows have admitted late, and what others have freed.
     pub(super) settled: Freed,
+    /// Actions of the notifications that have arrived.
+    pub(super) notified: Follows,
     pub(super) to_notify: ToNotify,
     /// `true` if a sync waits for something that brings no completion.
     pub(super) again: bool,
@@ -53,6 +56,9 @@ impl Deferred {
         if !self.to_notify.0.is_empty() {
             let targets = std::mem::take(&mut self.to_notify.0);
             targets.into_iter().for_each(|target| sender.peers.notify(target));
+        }
+        if !self.notified.is_nothing() {
+            sender.peers.follow_up(sender.rank(), std::mem::take(&mut self.notified));
         }
         if sender.has_retries() {
             sender.try_again();

@@ -18,7 +18,8 @@ use super::lane_state::LaneState;
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{GRANTED, Immediate, Kind};
-use crate::numbers::{LaneNumber, Rank, Round};
+use crate::notification::Notification;
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
 use crate::sender::Sender;
 
 /// The state of an engine.
@@ -137,6 +138,9 @@ impl State {
             return;
         }
         let immediate = Immediate::from_bits(bits);
+        if immediate.kind == Kind::Notified {
+            return take_notified(sender, source, immediate.arrival_number(), out);
+        }
         if immediate.kind == Kind::Granted {
             sender.peers.note_granted_arrival(source, self.rank);
         }
@@ -186,6 +190,7 @@ impl State {
                 None => out.failures.push((vec![self.rank], no_step(source))),
             },
             Kind::Ack => round.acks += 1,
+            Kind::Notified => {}
         }
     }
 
@@ -272,6 +277,31 @@ impl State {
             self.unsent_controls.pop_front();
         }
     }
+}
+
+/// Takes in an operation outside rounds, which `writer` has written.
+fn take_notified(sender: &Sender, writer: Rank, number: ArrivalNumber, out: &mut Deferred) {
+    let here = sender.rank();
+    sender.peers.note_granted_arrival(writer, here);
+    let arrived = sender.own.notifications.arrive(number, writer, &mut out.notified);
+    let Some(Notification { source, id, .. }) = arrived else {
+        // After a failure of the run it is not known any more.
+        return out.failures.push((vec![here], no_notification(writer)));
+    };
+    if writer != source
+        && let Some(peer) = sender.peers.remote(source)
+        && peer.note_eager_arrival(here, false)
+    {
+        sender.own.ring_doorbell();
+    }
+    if sender.tracer.is_traced() {
+        sender.tracer.arrival_outside_rounds(source, id);
+    }
+}
+
+fn no_notification(rank: Rank) -> Error {
+    let what = "a notification that this rank has not let land".to_owned();
+    Error::BadControlMessage { rank, what }
 }
 
 fn no_step(rank: Rank) -> Error {

@@ -128,6 +128,7 @@ impl Receiver {
     pub(crate) fn is_quiet(&self, has_timers: bool) -> bool {
         self.sender.outstanding() == 0
             && !self.own().windows.has_delayed()
+            && !self.own().notifications.has_delayed()
             && (!has_timers || self.own().endpoint.is_idle())
     }
 
@@ -184,7 +185,10 @@ impl Receiver {
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
         let own = self.own();
-        own.doorbell.is_rung() || self.sender.has_retries() || own.windows.has_delayed()
+        own.doorbell.is_rung()
+            || self.sender.has_retries()
+            || own.windows.has_delayed()
+            || own.notifications.has_delayed()
     }
 
     /// Makes a pass: takes in completions and advances syncs. Returns the number of completions, or

@@ -22,6 +22,10 @@ impl Receiver {
     fn describe(&self, text: &mut String) {
         let absent = self.absent();
         self.with_state(|state| state.describe(&absent, text));
+        self.own().notifications.describe(text);
+        for peer in self.sender.peers.remotes() {
+            peer.describe_inbox_requests(self.rank(), text);
+        }
         for (source, count) in self.own().windows.parked() {
             let operations = counted(count, "operation");
             let _ = writeln!(text, "  {}: keeps {operations} of {source} parked", self.rank());

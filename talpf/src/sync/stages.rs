@@ -28,6 +28,11 @@ impl State {
             let has_landed = |source| sender.peers.has_landed(source, self.rank);
             deferred.settled = windows.settle(&has_landed);
         }
+        let notifications = &sender.own.notifications;
+        if notifications.has_delayed() {
+            let has_landed = |writer| sender.peers.has_landed(writer, self.rank);
+            notifications.settle(&has_landed, &mut deferred.notified);
+        }
         let mut lanes = (0..self.lanes.len()).map(|lane| LaneNumber(lane as u8));
         let has_ended = lanes.any(|lane| self.advance(lane, sender, deferred));
         if has_ended && self.lanes.iter().any(|lane| !lane.syncs.is_empty()) {

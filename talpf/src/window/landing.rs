@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Claim;
 use super::round::Waiting;
 use crate::held_guard::{HeldGuard, PoisonOnDrop};
-use crate::numbers::{LaneNumber, Rank, Round};
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
 
 /// The part of an operation that could be posted; the send queue may be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) enum Post {
 pub(crate) trait Landing: Send {
     /// Posts the operation.
     fn post(&mut self) -> Post;
+    /// Sets the number with which the operation announces itself, if that is no round.
+    fn admit(&mut self, _number: ArrivalNumber) {}
     /// Returns `true` if the issuer polls the window, and gets the operation back instead of
     /// parked.
     #[inline]
@@ -71,6 +73,8 @@ pub(crate) struct Rest {
 pub(crate) trait Parked: Send {
     /// Posts the operation.
     fn post(&mut self) -> Post;
+    /// Sets the number with which the operation announces itself, if that is no round.
+    fn admit(&mut self, _number: ArrivalNumber) {}
     /// Fails the operation: its window has closed or does not exist, or the run has failed.
     fn refuse(self: Box<Self>);
 }

@@ -37,5 +37,7 @@ mod tests;
 
 pub(crate) use self::area::{Area, Claim, Kind};
 pub(crate) use self::areas::Areas;
-pub(crate) use self::landing::{EndedRound, Freed, Landing, Outcome, Parked, Post, Rest, Together};
+pub(crate) use self::landing::{
+    EndedRound, Freed, HasLanded, Landing, Outcome, Parked, Post, Rest, Together,
+};
 pub(crate) use self::table::WindowTable;

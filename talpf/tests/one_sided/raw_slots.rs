@@ -119,3 +119,22 @@ fn a_raw_put_that_comes_after_its_round_is_an_error() {
     let error = result.unwrap_err();
     common::says(&error, &["lane 0 round 0", "from rank 0, 0 expected"]);
 }
+
+/// Rank 1 reads after it was notified, and rank 0 writes once.
+#[test]
+fn a_put_to_a_raw_slot_needs_no_inbox() {
+    for len in [1, 33, 5_000] {
+        let ends = common::run(common::config(2, 2), move |ctx| async move {
+            let values = common::array(&ctx, vec![u64::from(ctx.rank().0); len])?;
+            // SAFETY: rank 1 reads after it was notified, and rank 0 writes once.
+            let slot = unsafe { ctx.register_raw(&values).await? };
+            if ctx.rank() == Rank(0) {
+                ctx.put_notify(&values.all(), slot.at(1, 0), 3, 0)?;
+                return Ok(0);
+            }
+            ctx.notifications().wait(3).await?;
+            Ok(common::read(&ctx, &values).await?.iter().sum())
+        });
+        assert_eq!(ends.unwrap()[1], 0);
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::common;
-use talpf::{Context, Error, Rank, SyncMode};
+use talpf::{Context, Error, NotifiedTask, Rank, SyncMode};
 use talpf_traces::Recorder;
 use talpf_traces::paraver::{self, TraceInfo};
 
@@ -48,6 +48,26 @@ fn a_library_is_traced_under_its_ranks() {
     });
     let messages = trace.lines().filter(|line| line.starts_with("3:"));
     assert_eq!(messages.count(), 4);
+}
+
+#[test]
+fn a_notified_put_is_a_message_between_its_ranks() {
+    for len in [1, 5_000] {
+        let trace = traced(2, 2, move |ctx| async move {
+            let mine = common::array(&ctx, vec![0u64; len])?;
+            let inbox = common::array(&ctx, vec![0u64; len])?;
+            let slot = ctx.register_global(&inbox).await?;
+            let notifications = ctx.notifications();
+            let other = Rank(1 - ctx.rank().0);
+            let received = notifications.inbox(&inbox.all(), 7)?;
+            ctx.put_notify(&mine.all(), slot.at(other, 0), 7, 0)?;
+            ctx.group().task("receive").inbox(&received).run(drop)?.await?;
+            notifications.notify(other, 8, 0).await?;
+            notifications.wait(8).await.map(drop)
+        });
+        let messages = trace.lines().filter(|line| line.starts_with("3:"));
+        assert_eq!(messages.count(), 4, "{len} elements");
+    }
 }
 
 /// Returns the values of every kind of event of a run, in order of time. Both ranks put an array to

@@ -34,6 +34,13 @@ mod long_transfers;
 #[path = "../one_sided/matrix_windows.rs"]
 mod matrix_windows;
 mod meeting;
+mod notification_outcomes;
+#[path = "../one_sided/notifications.rs"]
+mod notifications;
+#[path = "../one_sided/notified_programs.rs"]
+mod notified_programs;
+#[path = "../one_sided/notified_tasks.rs"]
+mod notified_tasks;
 #[path = "../one_sided/operations_in_bodies.rs"]
 mod operations_in_bodies;
 mod outcomes;
