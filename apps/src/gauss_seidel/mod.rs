@@ -48,6 +48,7 @@ impl App for GaussSeidel {
         Variant::Lpf,
         Variant::TalpfDefault,
         Variant::TalpfLanes,
+        Variant::TalpfNotify,
         Variant::Tampi,
         Variant::TampiBlocking,
     ];

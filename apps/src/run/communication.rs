@@ -20,6 +20,8 @@ pub(crate) struct Protocol {
     /// `true` if puts are queued until all tasks of a superstep have ended, and a sync of all slots
     /// follows: plain BSP, as in LPF.
     pub(crate) is_queued: bool,
+    /// `true` if puts notify their targets, which wait for each by itself: there are no rounds.
+    pub(crate) is_notified: bool,
 }
 
 /// Direction of one-sided transfers.
@@ -59,15 +61,24 @@ impl Communication {
     }
 
     pub(crate) const fn put(mode: SyncMode) -> Self {
-        Self::OneSided(Protocol { transfer: Transfer::Put, mode, is_queued: false })
+        Self::in_rounds(Transfer::Put, mode)
     }
 
     pub(crate) const fn get(mode: SyncMode) -> Self {
-        Self::OneSided(Protocol { transfer: Transfer::Get, mode, is_queued: false })
+        Self::in_rounds(Transfer::Get, mode)
     }
 
     pub(crate) const fn queued_put() -> Self {
         let (transfer, mode) = (Transfer::Put, SyncMode::DEFAULT);
-        Self::OneSided(Protocol { transfer, mode, is_queued: true })
+        Self::OneSided(Protocol { transfer, mode, is_queued: true, is_notified: false })
+    }
+
+    pub(crate) const fn notified_put() -> Self {
+        let (transfer, mode) = (Transfer::Put, SyncMode::DEFAULT);
+        Self::OneSided(Protocol { transfer, mode, is_queued: false, is_notified: true })
+    }
+
+    const fn in_rounds(transfer: Transfer, mode: SyncMode) -> Self {
+        Self::OneSided(Protocol { transfer, mode, is_queued: false, is_notified: false })
     }
 }

@@ -32,6 +32,8 @@ pub enum Variant {
     TalpfGet,
     /// Tasks and puts on several lanes; syncs for which the program gives the number of arrivals.
     TalpfLanes,
+    /// Tasks and puts that notify their targets, without rounds.
+    TalpfNotify,
     /// Tasks bound to messages.
     Tampi,
     /// Tasks that are suspended until their messages complete.
@@ -53,6 +55,7 @@ impl Variant {
             Self::TalpfMsg => "talpf-msg",
             Self::TalpfGet => "talpf-get",
             Self::TalpfLanes => "talpf-lanes",
+            Self::TalpfNotify => "talpf-notify",
             Self::Tampi => "tampi",
             Self::TampiBlocking => "tampi-blocking",
         }
@@ -79,6 +82,9 @@ impl Variant {
             Self::TalpfGet => "Tasks; gets; counts exchanged and a barrier in every round",
             Self::TalpfLanes => {
                 "Tasks; puts; a lane for each moving part; every rank knows its number of arrivals"
+            }
+            Self::TalpfNotify => {
+                "Tasks; puts without rounds; each notifies the tasks that wait for its data"
             }
             Self::Tampi => "Tasks; messages; a task completes together with its message",
             Self::TampiBlocking => {
@@ -127,6 +133,7 @@ impl Variant {
             Self::TalpfCachedBarrier => Some(Communication::put(SyncMode::CACHED.with_barrier())),
             Self::TalpfCachedAck => Some(Communication::put(SyncMode::CACHED.with_ack())),
             Self::TalpfMsg | Self::TalpfLanes => Some(Communication::put(SyncMode::msg(0))),
+            Self::TalpfNotify => Some(Communication::notified_put()),
             Self::TalpfGet => Some(Communication::get(SyncMode::DEFAULT)),
             Self::Tampi => Some(Communication::TwoSided(Waiting::Bound)),
             Self::TampiBlocking => Some(Communication::TwoSided(Waiting::Suspended)),

@@ -26,7 +26,7 @@ fn variants(app: &str) -> Vec<&'static str> {
         return variants;
     }
     variants.extend(match app {
-        "gauss-seidel" => &["lpf", "talpf-default", "talpf-lanes"][..],
+        "gauss-seidel" => &["lpf", "talpf-default", "talpf-lanes", "talpf-notify"][..],
         "matmul-g" => &["talpf-get"],
         _ => &[
             "lpf",

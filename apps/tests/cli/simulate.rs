@@ -39,7 +39,7 @@ const SMALL: [(&str, &[&str]); 4] = [
     ),
     (
         "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
-        &["lpf", "talpf-default", "talpf-lanes", "tampi", "tampi-blocking"],
+        &["lpf", "talpf-default", "talpf-lanes", "talpf-notify", "tampi", "tampi-blocking"],
     ),
     ("nbody --particles 101 --block 10 --steps 3", &ON_RING),
     ("matmul --size 61 --block 8 --iterations 3", &ON_RING),

@@ -22,10 +22,11 @@ const SHAPES: [[usize; 4]; 10] = [
     [5, 300, 1, 3],
 ];
 
-const WITH_RANKS: [Variant; 5] = [
+const WITH_RANKS: [Variant; 6] = [
     Variant::Lpf,
     Variant::TalpfDefault,
     Variant::TalpfLanes,
+    Variant::TalpfNotify,
     Variant::Tampi,
     Variant::TampiBlocking,
 ];

@@ -122,6 +122,7 @@ fn ranks_that_would_wait_for_each_other_are_refused() {
     let problem = problem([40, 5, 5, 1000], 1e-1);
     check::<GaussSeidel>(Variant::TalpfDefault, &problem, &[33], &[2]);
     check::<GaussSeidel>(Variant::TalpfLanes, &problem, &[34, 40], &[2]);
+    check::<GaussSeidel>(Variant::TalpfNotify, &problem, &[34, 40], &[2]);
     check::<GaussSeidel>(Variant::Tampi, &problem, &[40], &[2]);
     let machine = Machine::new(34, 2).unwrap();
     let observer = Observer::default();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use talpf::{Arrivals, Decomposition, Face, Halo, Lane, OneSided, Rank};
+use talpf::{Arrivals, Context, Decomposition, Face, Halo, Lane, NotifiedTask, OneSided, Rank};
 use talpf_runtime::Matrix;
 
 use crate::Error;
@@ -23,6 +23,8 @@ pub(super) struct Exchange {
 enum Means {
     /// Puts through windows, on lanes.
     Puts { protocol: Protocol, halo: Halo<f64>, lanes: Vec<LaneColumns> },
+    /// Puts with notifications of two ids for each block column, one for each neighbour.
+    NotifiedPuts { ctx: Context, halo: Halo<f64> },
     /// Messages with tags of block columns.
     Messages(Messages),
 }
@@ -44,6 +46,11 @@ impl Exchange {
     ) -> Result<Self, Error> {
         let means = match ctx {
             RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
+            RankContext::OneSided(ctx, Protocol { is_notified: true, .. }) => {
+                let ids = u32::try_from(2 * columns).unwrap_or(u32::MAX);
+                ctx.resize_notifications(ids)?;
+                Means::NotifiedPuts { ctx: ctx.clone(), halo: Halo::new(ctx, parts, field).await? }
+            }
             RankContext::OneSided(ctx, protocol) => {
                 let (first, share) = match protocol.mode.arrivals {
                     Arrivals::Msg(_) => (1, columns.div_ceil(LANES)),
@@ -92,6 +99,21 @@ impl Exchange {
                     }
                 }
             }
+            Means::NotifiedPuts { ctx, halo } => {
+                for column in 0..self.faces.len() {
+                    for face in sent(column) {
+                        let to = face.neighbour.0 as usize;
+                        halo.put_face_notify(ctx, face, id_from(self.rank, to, column), 0)?;
+                    }
+                    for face in received(column) {
+                        let from = face.neighbour.0 as usize;
+                        let id = id_from(from, self.rank, column);
+                        let inbox = ctx.notifications().inbox(&face.halo_of(field), id)?;
+                        let task = ctx.group().task("receive").inline();
+                        task.inbox(&inbox).spawn(drop)?;
+                    }
+                }
+            }
             Means::Puts { halo, .. } if halo.faces().is_empty() => {}
             Means::Puts { protocol, halo, lanes } => {
                 if let Some(mut bsp) = step.queue() {
@@ -112,4 +134,9 @@ impl Exchange {
         }
         Ok(())
     }
+}
+
+/// Returns the id at rank `to` of the pieces of block column `column` that its neighbour `from` puts.
+fn id_from(from: usize, to: usize, column: usize) -> u32 {
+    2 * column as u32 + u32::from(from < to)
 }

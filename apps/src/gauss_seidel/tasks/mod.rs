@@ -15,6 +15,9 @@
 //! a rank starts on the first column while its neighbours compute the next ones, and all ranks work
 //! on different columns at the same time.
 //!
+//! **talpf-notify** has no rounds: a put of a piece notifies the neighbour of an id of that block column,
+//! and a task there has the halo as the inbox of the put.
+//!
 //! **tampi** does the same with a message for each piece.
 //!
 //! Within a rank, blocks wait for the blocks around them by their regions.
