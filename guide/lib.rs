@@ -20,6 +20,7 @@ chapters! {
     regions_and_guards: "src/regions-and-guards.md";
     supersteps: "src/supersteps.md";
     lanes: "src/lanes.md";
+    notifications: "src/notifications.md";
     replay: "src/replay.md";
     collectives: "src/collectives.md";
     libraries: "src/libraries.md";
