@@ -56,16 +56,18 @@ impl Chunk {
     /// Returns a record that is there.
     #[cfg(test)]
     pub(crate) fn get(&self, index: usize) -> Option<&Record> {
-        let slot = self.slots.get(index).filter(|_| index < self.len())?;
-        // SAFETY: the slot is below a length that was published.
-        Some(slot.with(|slot| unsafe { (*slot).assume_init_ref() }))
+        self.iter().nth(index)
     }
 
     /// Iterates over the records so far.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
         self.slots[..self.len()].iter().map(|slot| {
-            // SAFETY: the slot is below a length that was published.
-            slot.with(|slot| unsafe { (*slot).assume_init_ref() })
+            slot.with(|slot| {
+                // SAFETY: the slot is below a length that was published, so nobody writes it.
+                let record = unsafe { &*slot };
+                // SAFETY: it was written before that length was published.
+                unsafe { record.assume_init_ref() }
+            })
         })
     }
 }

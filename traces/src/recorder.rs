@@ -163,8 +163,8 @@ impl Recorder {
         self.flushed().workers.values().map(|worker| worker.dropped).sum()
     }
 
-    /// Removes the file of a recorder that [spills](Self::spilling), once its trace is written;
-    /// nothing if there is none.
+    /// Removes the file of a recorder that [spills](Self::spilling), once its trace is written.
+    /// Without such a file nothing happens.
     ///
     /// **Errors**: those of the file system.
     pub fn remove_spill(&self) -> Result<()> {

@@ -44,8 +44,8 @@ pub enum Meeting {
 /// workers each process uses its share of the cores of its machine, and without a number of ranks it
 /// is one rank.
 ///
-/// **Errors**: [`Error::NotDivided`] if `ranks` is not a multiple of the number of processes;
-/// [`Error::OutOfRange`]; [`Error::Meet`].
+/// **Errors**: [`Error::OutOfRange`]; [`Error::NotDivided`] if `ranks` is not a multiple of the number
+/// of processes; [`Error::Meet`].
 pub fn join(
     meeting: &Meeting,
     links: Links,

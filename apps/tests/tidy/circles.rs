@@ -15,7 +15,7 @@ use crate::repository::rust_files;
 
 /// Number of files in the largest circle of each crate; a change may only make it smaller.
 const LARGEST: [(&str, usize); 8] = [
-    ("apps/src/", 13),
+    ("apps/src/", 12),
     ("benches/src/", 20),
     ("ibverbs-sim/src/", 23),
     ("lpf-c/src/", 1),

@@ -48,7 +48,14 @@ impl NotificationTable {
     /// Makes a table of `rank` with `credits` parked operations a source.
     pub(crate) fn new(rank: Rank, credits: usize) -> Self {
         let (ids, hints) = (AtomicU32::new(IDS), CachePadded::default());
-        NotificationTable { rank, credits, limited: 0..u32::MAX, ids, hints, state: Mutex::default() }
+        NotificationTable {
+            rank,
+            credits,
+            limited: 0..u32::MAX,
+            ids,
+            hints,
+            state: Mutex::default(),
+        }
     }
 
     /// Sets the sources whose credit is limited here; others have all that they ask for.
@@ -122,7 +129,10 @@ impl NotificationTable {
             Admission::Lands(waiter) => waiter,
             Admission::Waits => {
                 let count = parked_of(parked, source);
-                if *count >= self.credits && self.limited.contains(&source.0) && of_id.has_parked_of(source) {
+                if *count >= self.credits
+                    && self.limited.contains(&source.0)
+                    && of_id.has_parked_of(source)
+                {
                     return Outcome::Retry(operation);
                 }
                 *count += 1;

@@ -20,7 +20,8 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
-    let each = [2, 3].into_iter().find(|each| config.ranks % each == 0 && config.ranks > *each);
+    let each =
+        [2, 3].into_iter().find(|each| config.ranks.is_multiple_of(*each) && config.ranks > *each);
     let each = each.unwrap_or(1);
     on_processes(config.ranks / each, Config { ranks: each, ..config }, main)
 }

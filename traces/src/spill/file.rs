@@ -103,7 +103,7 @@ impl SpillFile {
         while !fields.is_empty() {
             names.push(fields.text()?.into());
         }
-        // More can be lost only where a file is made to look so.
+        // More can be lost only in a file that was forged.
         if (self.names.len()..=self.names.len() + (1 << 16)).contains(&first) {
             self.names.resize(first, LOST.into());
             self.names.extend(names);

@@ -73,7 +73,7 @@ struct Shared {
     ends: AtomicBool,
 }
 
-/// What streams have added since the last pass.
+/// Records that streams have added since the last pass.
 #[derive(Debug, Default)]
 struct Added {
     chunks: Vec<Spilled>,

@@ -1,4 +1,4 @@
-//! What the file has while the run goes on is a trace.
+//! A trace can be made of the file of a run that was killed.
 
 use std::fs;
 

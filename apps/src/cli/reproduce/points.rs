@@ -59,7 +59,7 @@ pub(super) fn measure(
     };
     thread::scope(|scope| {
         for _ in 1..cores() {
-            scope.spawn(&work);
+            scope.spawn(work);
         }
         work();
     });
