@@ -1,6 +1,7 @@
 //! Micro-benchmarks: one task, one request, one put, one sync, one trace record.
 
 mod allreduce;
+mod notify;
 mod put;
 mod runtime;
 mod superstep;
@@ -33,6 +34,7 @@ pub fn run(only: &str) -> Result<Report, Error> {
     runtime::measure(&mut report)?;
     verbs::measure(&mut report)?;
     put::measure(&mut report)?;
+    notify::measure(&mut report)?;
     sync::measure(&mut report)?;
     superstep::measure(&mut report)?;
     allreduce::measure(&mut report)?;

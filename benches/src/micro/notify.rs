@@ -1,0 +1,84 @@
+//! Time from a notified put of 8 bytes to the start of the task that waits for it.
+
+use std::time::Instant;
+
+use talpf::{Context, Error, NotifiedTask, Rank, SyncMode, exec};
+use talpf_runtime::Array;
+
+use super::{Result, config};
+use crate::measure::{REPETITIONS, Report};
+
+const HOPS: usize = 5_000;
+
+pub(super) fn measure(report: &mut Report) -> Result<()> {
+    if report.wants("notify.put_to_task_8B_ns") {
+        let samples = exec(config(2)?, put_to_task)?;
+        report.add("notify.put_to_task_8B_ns", "ns", samples.concat());
+    }
+    if report.wants("notify.to_await_ns") {
+        let samples = exec(config(2)?, to_await)?;
+        report.add("notify.to_await_ns", "ns", samples.concat());
+    }
+    Ok(())
+}
+
+fn other(ctx: &Context) -> Rank {
+    Rank(1 - ctx.rank().0)
+}
+
+/// Measures half of the round trip of a number between two ranks: each has tasks with one inbox, of
+/// which every one runs once the number has come, and puts it back.
+async fn put_to_task(ctx: Context) -> Result<Vec<f64>, Error> {
+    let number = Array::new(ctx.group(), vec![0u64], 1)?;
+    let slot = ctx.register_global(&number).await?;
+    let notifications = ctx.notifications();
+    let inbox = notifications.inbox(&number.all(), 0)?;
+    let (is_first, there) = (ctx.rank() == Rank(0), other(&ctx));
+    let mut samples = Vec::new();
+    for _ in 0..=REPETITIONS {
+        for hop in 0..HOPS {
+            let (notifications, slot) = (notifications.clone(), slot.clone());
+            let ends = is_first && hop == HOPS - 1;
+            let task = ctx.group().task("hop").unthrottled().inbox(&inbox);
+            task.spawn(move |number| {
+                let value = number[0];
+                drop(number);
+                if !ends {
+                    drop(notifications.put_copy(&[value + 1], slot.at(there, 0), 0, 0));
+                }
+            })?;
+        }
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let start = Instant::now();
+        if is_first {
+            notifications.put_copy(&[0], slot.at(there, 0), 0, 0).await?;
+        }
+        ctx.group().wait().await?;
+        samples.push(start.elapsed().as_nanos() as f64 / (2 * HOPS) as f64);
+    }
+    samples.remove(0);
+    Ok(if is_first { samples } else { Vec::new() })
+}
+
+/// Measures half of the round trip of a notification without a put, between mains that await it.
+async fn to_await(ctx: Context) -> Result<Vec<f64>, Error> {
+    let notifications = ctx.notifications();
+    let (is_first, there) = (ctx.rank() == Rank(0), other(&ctx));
+    let mut samples = Vec::new();
+    for _ in 0..=REPETITIONS {
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let start = Instant::now();
+        for value in 0..HOPS as u32 {
+            if is_first {
+                notifications.notify(there, 0, value).await?;
+            }
+            notifications.wait(0).await?;
+            if !is_first {
+                notifications.notify(there, 0, value).await?;
+            }
+        }
+        samples.push(start.elapsed().as_nanos() as f64 / (2 * HOPS) as f64);
+    }
+    samples.remove(0);
+    Ok(if is_first { samples } else { Vec::new() })
+}
