@@ -84,7 +84,8 @@ impl Wire for Slow {
 
     fn send(&self, to: u32, packet: Vec<u8>) {
         // A datagram that lets an operation land, and its number.
-        if packet == [&[0, 1][..], &LAST.to_le_bytes()].concat() {
+        let granted = [0u32, 1, LAST].map(u32::to_le_bytes).concat();
+        if packet == [&[0, 1][..], &granted].concat() {
             thread::sleep(Duration::from_millis(10));
         }
         self.0.send(to, packet);
@@ -104,7 +105,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 const PLACEMENT: usize = 35;
 
 /// Makes a message of the rail of packets, with one packet of the device.
@@ -114,9 +115,10 @@ fn framed(packet: &[u8]) -> Vec<u8> {
     [&header.to_le_bytes()[..], &length.to_le_bytes(), packet].concat()
 }
 
-/// Makes a message with a datagram.
-fn datagram(bytes: &[u8]) -> Vec<u8> {
-    framed(&[&[0], bytes].concat())
+/// Makes a message with a datagram of rank 1 for rank 0: its kind, and what follows the ranks.
+fn datagram(kind: u8, bytes: &[u8]) -> Vec<u8> {
+    let ranks = [1u32, 0].map(u32::to_le_bytes).concat();
+    framed(&[&[0, kind], &*ranks, bytes].concat())
 }
 
 /// Rank 1 sends many window requests to rank 0, whose program has ended, then its last message, and
@@ -126,11 +128,11 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
     for _ in 0..40 {
         let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
         let config = common::config(2, 3);
-        let send = move |message: &[u8]| forger.send(0, datagram(message));
+        let send = move |kind, message: &[u8]| forger.send(0, datagram(kind, message));
         let (credits, check_conflicts) = (config.credits as u32, config.check_conflicts);
         let forged = thread::spawn(move || {
             let given = |call: u64, part: &[u8]| {
-                send(&[&[3][..], &call.to_le_bytes(), &[0, 0], part].concat());
+                send(3, &[&call.to_le_bytes()[..], &[0, 0], part].concat());
             };
             let settings = [VERSION, 2, credits, u32::from(check_conflicts), 0, 0];
             let words = settings.into_iter().chain(std::iter::repeat_n(0, PLACEMENT));
@@ -138,10 +140,10 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
             given(1, &[]);
             for number in 0..=LAST {
                 common::spin(Duration::from_micros(20));
-                send(&window_request(number, true, 0));
+                send(0, &window_request(number, true, 0));
             }
             common::spin(Duration::from_millis(1));
-            send(&[5]);
+            send(5, &[]);
         });
         let ranks = vec![(Arc::new(Slow(first)) as Arc<dyn Wire>, config)];
         let ends = common::on_wires(ranks, async |_| Ok(()));
@@ -152,8 +154,7 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
 
 /// Returns the window request of rank 1 for a put to element 0 of slot 0 at rank 0, in lane 0.
 fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
-    let mut message = vec![0];
-    message.extend(number.to_le_bytes());
+    let mut message = number.to_le_bytes().to_vec();
     message.extend([0, 2, u8::from(raw)]);
     for number in [0, 1, 0u32] {
         message.extend(number.to_le_bytes());
@@ -187,7 +188,7 @@ fn bytes_that_are_no_control_message_fail_the_run() {
 fn a_window_request_for_a_distant_round_fails_the_run() {
     let mut wires = SocketWire::mesh(2).unwrap();
     let forger = wires.pop().unwrap();
-    forger.send(0, datagram(&window_request(0, false, 1 << 60)));
+    forger.send(0, datagram(0, &window_request(0, false, 1 << 60)));
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ranks = vec![(wire, common::unwatched(2, 1))];
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
@@ -220,7 +221,7 @@ fn begins_with(words: usize) {
     let settings = [VERSION, 2, config.credits as u32, conflicts, 0, 0];
     let words = settings.into_iter().chain(std::iter::repeat_n(0, words));
     let part: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
-    forger.send(0, datagram(&[&[3][..], &[0; 10], &part].concat()));
+    forger.send(0, datagram(3, &[&[0; 10][..], &part].concat()));
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ends = common::on_wires(vec![(wire, config)], async |_| Ok(()));
     drop(forger);
