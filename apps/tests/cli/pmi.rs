@@ -58,7 +58,7 @@ fn processes_with_other_settings_or_variants_for_mpi_are_refused() {
         ("jacobi --variant tampi", "mpirun has started 2 processes"),
         ("jacobi --transport verbs", "mpirun has started 2 processes"),
         ("compare jacobi --out /nowhere", "mpirun has started 2 processes"),
-        ("jacobi --ranks 3", "ranks is 3, expected 2 to 2"),
+        ("jacobi --ranks 3", "ranks is 3, expected a multiple of 2, the number of processes"),
         ("jacobi --trace /nowhere", "--trace is not supported with --transport auto"),
     ] {
         let (_launcher, there) = UnixStream::pair().unwrap();

@@ -21,6 +21,10 @@ mod halos;
 mod in_one_process;
 #[path = "../one_sided/matrix_windows.rs"]
 mod matrix_windows;
+#[path = "../one_sided/notified_programs.rs"]
+mod notified_programs;
+#[path = "../one_sided/notified_tasks.rs"]
+mod notified_tasks;
 #[path = "../processes/outcomes.rs"]
 mod outcomes;
 #[path = "../one_sided/overlapping_puts.rs"]
