@@ -155,16 +155,14 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
 /// Returns the window request of rank 1 for a put to element 0 of slot 0 at rank 0, in lane 0.
 fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
     let mut message = number.to_le_bytes().to_vec();
-    message.extend([0, 2, u8::from(raw)]);
-    for number in [0, 1, 0u32] {
-        message.extend(number.to_le_bytes());
-    }
-    for number in [round, 0, 1] {
-        message.extend(number.to_le_bytes());
-    }
-    for number in [1, 0u32] {
-        message.extend(number.to_le_bytes());
-    }
+    // Lane, target and round; kind, `raw`, source and slot; first element and end, rows and stride.
+    message.push(0);
+    message.extend(0u32.to_le_bytes());
+    message.extend(round.to_le_bytes());
+    message.extend([2, u8::from(raw)]);
+    message.extend([1u32, 0].map(u32::to_le_bytes).concat());
+    message.extend([0u64, 1].map(u64::to_le_bytes).concat());
+    message.extend([1u32, 0].map(u32::to_le_bytes).concat());
     message
 }
 
