@@ -3,7 +3,7 @@
 //! A stream shares each of its chunks with the writer ([`Spill`]), whose thread stores new records,
 //! also those of chunks that are not full, every 200 ms, and sooner if many wait. The file is a head
 //! and blocks (`block`): the description of the run, names of tasks, records of a worker (`records`).
-//! Each has its length and checksum, so that damage costs the block that it is in. [`recover`] makes a
+//! Each has its length and checksum, so that damage costs the block that it is in. [`recover()`] makes a
 //! trace of a file.
 
 mod block;
