@@ -35,7 +35,6 @@ mod callback;
 pub mod clause;
 mod clock;
 mod config;
-mod control_plane;
 mod cores;
 mod data;
 mod dependency;
@@ -56,8 +55,6 @@ mod replay;
 mod runtime;
 mod scheduler;
 mod scope;
-#[cfg(feature = "tracing")]
-mod spans;
 // For the layers above, not for programs.
 #[doc(hidden)]
 pub mod service;
@@ -101,8 +98,6 @@ pub use self::scheduler::{
     NoPolicy, Policies, Policy, check_blocking, worker_has_nothing_else, worker_is_spare,
 };
 pub use self::scope::Scope;
-#[cfg(feature = "tracing")]
-pub use self::spans::SpanLayer;
 pub use self::task::{
     Children, HeldBack, IntoAccess, JoinHandle, Once, PendingEvent, Ready, TaskBuilder, TaskLoop,
     fail_current_task,

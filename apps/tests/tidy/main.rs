@@ -10,7 +10,6 @@ mod layers;
 mod paths;
 mod sizes;
 mod time;
-mod tracing;
 mod unsafe_files;
 mod words;
 

@@ -4,7 +4,6 @@ mod allreduce;
 mod notify;
 mod put;
 mod runtime;
-mod spans;
 mod superstep;
 mod sync;
 mod trace;
@@ -40,7 +39,6 @@ pub fn run(only: &str) -> Result<Report, Error> {
     superstep::measure(&mut report)?;
     allreduce::measure(&mut report)?;
     trace::measure(&mut report)?;
-    spans::measure(&mut report)?;
     if report.metrics().is_empty() {
         return Err(Error::NoSuchFigure { name: only.to_owned() });
     }

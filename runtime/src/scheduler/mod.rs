@@ -27,8 +27,6 @@ mod policy;
 mod priority;
 mod runner;
 mod shared;
-#[cfg(feature = "tracing")]
-pub(crate) mod spans;
 mod stealing;
 mod time;
 mod trace_state;
@@ -37,8 +35,6 @@ mod virtual_time;
 mod watchdog;
 mod worker;
 mod worker_slot;
-#[cfg(feature = "tracing")]
-mod worker_spans;
 
 pub use self::check_blocking::check_blocking;
 pub use self::current::{worker_has_nothing_else, worker_is_spare};

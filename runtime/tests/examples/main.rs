@@ -11,8 +11,3 @@ examples! {
     reduction: "../../examples/reduction.rs",
     tokio_io: "../../examples/tokio_io.rs",
 }
-
-#[cfg(feature = "tracing")]
-examples! {
-    spans: "../../examples/spans.rs",
-}
