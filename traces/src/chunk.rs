@@ -54,6 +54,7 @@ impl Chunk {
     }
 
     /// Returns a record that is there.
+    #[cfg(test)]
     pub(crate) fn get(&self, index: usize) -> Option<&Record> {
         self.iter().nth(index)
     }
