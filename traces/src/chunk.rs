@@ -1,7 +1,7 @@
 //! Pieces of the memory of a stream.
 //!
-//! One [`ChunkWriter`] fills a chunk, and any thread reads it meanwhile. A record is stored in a slot
-//! that nobody reads yet, and then published by the length, with a store that costs no more than a
+//! A chunk is filled by its only [`ChunkWriter`], and any thread reads it meanwhile. A record is stored
+//! in a slot that nobody reads yet, and then published by the length, with a store that costs no more than a
 //! plain one. Slots never move, and what is published never changes.
 #![allow(unsafe_code, reason = "shares records that are stored with threads that read them")]
 

@@ -158,15 +158,7 @@ async fn until_multiple(group: &Group, period: Duration, least_ns: u64) {
 async fn sleep_until_change<S: Service>(group: &Group, service: &S) {
     let sleeper = service.sleeper();
     sleeper.announce();
-    let mut change = pin!(group.changed());
-    poll_fn(|cx| {
-        if !sleeper.register(cx.waker()) || change.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        note_wait(S::EVENT);
-        Poll::Pending
-    })
-    .await;
+    woken_or::<S>(sleeper, group.changed()).await;
     sleeper.end();
 }
 
@@ -204,15 +196,20 @@ pub async fn sleep<S: Service>(service: &S) {
     let sleeper = service.sleeper();
     sleeper.announce();
     if service.prepare_sleep() {
-        let mut event = pin!(service.event());
-        poll_fn(|cx| {
-            if !sleeper.register(cx.waker()) || event.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(());
-            }
-            note_wait(S::EVENT);
-            Poll::Pending
-        })
-        .await;
+        woken_or::<S>(sleeper, service.event()).await;
     }
     sleeper.end();
+}
+
+/// Waits for a wake of a service that has announced its sleep, or for the end of `event`.
+async fn woken_or<S: Service>(sleeper: &Sleeper, event: impl Future<Output = ()>) {
+    let mut event = pin!(event);
+    poll_fn(|cx| {
+        if !sleeper.register(cx.waker()) || event.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        note_wait(S::EVENT);
+        Poll::Pending
+    })
+    .await;
 }

@@ -1,7 +1,7 @@
 //! Words in shared memory by which processes wait for each other, uses of memory and sleep, and one by
 //! which they show life.
 //!
-//! Those of uses and of sleep are the same protocol. One side announces itself and then checks what the other has
+//! Words of uses and words of sleep follow the same protocol. One side announces itself and then checks what the other has
 //! published; the other publishes, and then checks for an announcement; a fence lies between on both
 //! sides, which costs the frequent side nothing (see `fence`).
 //!
