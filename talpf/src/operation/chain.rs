@@ -4,13 +4,10 @@
 use std::iter;
 use std::ops::Range;
 
-use ibverbs_sim::{
-    Error as DeviceError, Operation as Request, Payload, PostError, RemoteAddress, SendWorkRequest,
-};
+use ibverbs_sim::{Operation as Request, Payload, PostError, RemoteAddress, SendWorkRequest};
 use smallvec::SmallVec;
 
 use crate::endpoint::{FEWEST_SENDS, SIGNAL_EVERY, silent};
-use crate::error::Error;
 use crate::immediate::{Immediate, Kind};
 use crate::numbers::Rank;
 use crate::sender::{RoundState, Sender};
@@ -42,13 +39,9 @@ pub(super) fn post_chain<'a>(
 /// Returns the outcome of requests that are posted as one.
 #[inline]
 pub(super) fn posted(origin: &Sender, result: Result<(), PostError>) -> Post {
-    match result.map_err(|error| error.reason) {
+    match result {
         Ok(()) => Post::All,
-        Err(DeviceError::QueueFull { .. }) => Post::Nothing,
-        Err(reason) => {
-            origin.fail_soon(Error::Device(reason));
-            Post::All
-        }
+        Err(error) => origin.own.not_posted(&origin.failure, error),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use crossbeam_utils::CachePadded;
+use ibverbs_sim::{Error as DeviceError, PostError};
 use talpf_runtime::service::{SPARE_POLLS_BESIDE_TASKS, Sleeper};
 
 use crate::endpoint::Endpoint;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 use crate::notification::NotificationTable;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sync::{Doorbell, WaitFlag};
-use crate::window::WindowTable;
+use crate::window::{Post, WindowTable};
 
 /// The part of a rank that threads of its own and of its peers share.
 pub(crate) struct LocalPeer {
@@ -156,6 +157,17 @@ impl LocalPeer {
         failure.begin(error);
         self.ring_doorbell();
         self.wake_poller();
+    }
+
+    /// Returns the outcome of requests that were not posted: they are tried again, or the next pass of the
+    /// engine fails the run. `failure` is that of the rank.
+    #[cold]
+    pub(crate) fn not_posted(&self, failure: &Failure, error: PostError) -> Post {
+        if matches!(error.reason, DeviceError::QueueFull { .. }) {
+            return Post::Nothing;
+        }
+        self.fail_soon(failure, &Error::Device(error.reason));
+        Post::All
     }
 
     /// Wakes the polling task, if it sleeps.

@@ -8,13 +8,12 @@
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Error as DeviceError, Operation, Payload, RemoteAddress};
+use ibverbs_sim::{Operation, Payload, RemoteAddress};
 use smallvec::SmallVec;
 
 use super::WindowRequest;
 use super::control_message::ControlMessage;
 use super::window_grant::report_refusal;
-use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::immediate::{GRANTED, Immediate, Kind};
 use crate::peer::Peers;
@@ -50,7 +49,7 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
                 let bytes = Payload::Inline(self.bytes.as_ref());
                 match endpoint.post_silent(here, Operation::Write { remote: self.remote }, bytes) {
                     Ok(()) => {}
-                    Err(error) => return self.not_posted(error.reason),
+                    Err(error) => return own.not_posted(self.failure.of(here), error),
                 }
                 // Another thread may work on the queue pair.
                 let has_landed = endpoint.is_drained(here);
@@ -66,23 +65,11 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
         let payload = Immediate::payload(round, payload).to_ne_bytes();
         match endpoint.post_inline(here, Operation::SendWithImmediate { immediate }, &payload) {
             Ok(()) => Post::All,
-            Err(error) => match self.not_posted(error.reason) {
+            Err(error) => match own.not_posted(self.failure.of(here), error) {
                 Post::Nothing => Post::Some,
                 post => post,
             },
         }
-    }
-
-    /// Returns the outcome of a request that was not posted: it is tried again, or fails the run.
-    fn not_posted(&self, reason: DeviceError) -> Post {
-        if matches!(reason, DeviceError::QueueFull { .. }) {
-            return Post::Nothing;
-        }
-        let here = self.request.target;
-        if let Some(own) = self.peers.local(here) {
-            own.fail_soon(self.failure.of(here), &Error::Device(reason));
-        }
-        Post::All
     }
 
     /// Reports the refusal to both ranks (R7).

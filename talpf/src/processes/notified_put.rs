@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Error as DeviceError, Operation, RemoteAddress};
+use ibverbs_sim::{Operation, RemoteAddress};
 use smallvec::SmallVec;
 
 use super::Processes;
 use super::inbox_grant::report_refusal;
-use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::immediate::Immediate;
 use crate::notification::NotifiedClaim;
@@ -65,13 +64,9 @@ impl<B: AsRef<[u8]>> NotifiedPut<B> {
             true => Operation::SendWithImmediate { immediate },
             false => Operation::WriteWithImmediate { remote, immediate },
         };
-        match own.endpoint.post_inline(here, request, bytes).map_err(|error| error.reason) {
+        match own.endpoint.post_inline(here, request, bytes) {
             Ok(()) => Post::All,
-            Err(DeviceError::QueueFull { .. }) => Post::Nothing,
-            Err(reason) => {
-                own.fail_soon(self.failure.of(here), &Error::Device(reason));
-                Post::All
-            }
+            Err(error) => own.not_posted(self.failure.of(here), error),
         }
     }
 
