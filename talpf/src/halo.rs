@@ -6,7 +6,6 @@ use bytemuck::Pod;
 use talpf_runtime::{Ix2, Matrix, Rect, Region};
 
 use crate::all_gather::Call;
-use crate::bsp::Bsp;
 use crate::context::Context;
 use crate::decomposition::{Decomposition, Face, ranges};
 use crate::error::Error;
@@ -125,42 +124,9 @@ impl<T: Pod + Send + Sync> Halo<T> {
     ///
     /// **Completion**, **Errors**: as [`OneSided::put`].
     pub fn put<'r>(&'r self, scope: &impl OneSided<'r>) -> Result<(), Error> {
-        self.faces.iter().try_for_each(|face| self.put_face(scope, face))
-    }
-
-    /// Declares the put of one edge into the halo of the neighbour.
-    ///
-    /// **Completion**, **Errors**: as [`OneSided::put`].
-    pub fn put_face<'r>(&'r self, scope: &impl OneSided<'r>, face: &Face) -> Result<(), Error> {
-        scope.put(&face.edge_of(&self.matrix), self.remote(face.neighbour, &face.its_halo))
-    }
-
-    /// Declares the put of one edge into the halo of the neighbour, which is notified of `id`.
-    ///
-    /// **Completion**, **Errors**: as [`Context::put_notify`].
-    pub fn put_face_notify(
-        &self,
-        ctx: &Context,
-        face: &Face,
-        id: u32,
-        value: u32,
-    ) -> Result<(), Error> {
-        let to = self.remote(face.neighbour, &face.its_halo);
-        ctx.put_notify(&face.edge_of(&self.matrix), to, id, value)
-    }
-
-    /// Queues the puts of all edges into the halos of the neighbours, for the sync of plain BSP.
-    ///
-    /// **Completion**, **Errors**: as [`Bsp::put`].
-    pub fn queue<'r>(&'r self, bsp: &mut Bsp<'r>) -> Result<(), Error> {
-        self.faces.iter().try_for_each(|face| self.queue_face(bsp, face))
-    }
-
-    /// Queues the put of one edge into the halo of the neighbour, for the sync of plain BSP.
-    ///
-    /// **Completion**, **Errors**: as [`Bsp::put`].
-    pub fn queue_face<'r>(&'r self, bsp: &mut Bsp<'r>, face: &Face) -> Result<(), Error> {
-        bsp.put(&face.edge_of(&self.matrix), self.remote(face.neighbour, &face.its_halo))
+        self.faces
+            .iter()
+            .try_for_each(|face| scope.put(&face.edge_of(&self.matrix), self.neighbours_halo(face)))
     }
 
     /// Declares the gets of all halos from the edges of the neighbours, which
@@ -168,10 +134,9 @@ impl<T: Pod + Send + Sync> Halo<T> {
     ///
     /// **Completion**, **Errors**: as [`OneSided::get`].
     pub fn get<'r>(&'r self, scope: &impl OneSided<'r>) -> Result<(), Error> {
-        self.faces.iter().try_for_each(|face| {
-            let from = self.remote(face.neighbour, &face.its_edge);
-            scope.get(from, &face.halo_of(&self.matrix))
-        })
+        self.faces
+            .iter()
+            .try_for_each(|face| scope.get(self.neighbours_edge(face), &face.halo_of(&self.matrix)))
     }
 
     /// Returns a sync with a window on every halo, for the puts of the neighbours.
@@ -182,6 +147,16 @@ impl<T: Pod + Send + Sync> Halo<T> {
     /// Returns a sync that exposes every edge, for the gets of the neighbours.
     pub fn exposed<'s, 'r, S>(&'r self, sync: SyncBuilder<'s, 'r, S>) -> SyncBuilder<'s, 'r, S> {
         self.edges().fold(sync, |sync, edge| sync.expose(&edge))
+    }
+
+    /// Returns the halo of the neighbour that the edge of `face` goes to, for a put of one face.
+    pub fn neighbours_halo(&self, face: &Face) -> RemoteRegion<'_, T> {
+        self.remote(face.neighbour, &face.its_halo)
+    }
+
+    /// Returns the edge of the neighbour that the halo of `face` comes from, for a get of one face.
+    pub fn neighbours_edge(&self, face: &Face) -> RemoteRegion<'_, T> {
+        self.remote(face.neighbour, &face.its_edge)
     }
 
     fn remote(&self, rank: Rank, rect: &Rect) -> RemoteRegion<'_, T> {

@@ -8,6 +8,7 @@
 mod border;
 mod config;
 mod field;
+mod field_halo;
 mod problem;
 mod residual;
 mod temperatures;
@@ -20,6 +21,7 @@ pub use temperatures::Temperatures;
 pub use tolerance::Convergence;
 
 pub(crate) use field::collect_field;
+pub(crate) use field_halo::FieldHalo;
 pub(crate) use residual::{CheckedStep, Residual};
 pub(crate) use tolerance::{PERIOD, Periods, TeamChanges, largest_change};
 

@@ -1,12 +1,10 @@
 //! Residual of a step on all ranks, as tasks.
 
-use talpf::{Allreduce, Context};
-use talpf_runtime::operator::Max;
 use talpf_runtime::{Array, Group, JoinHandle, Region, current_step};
 
 use super::{Convergence, Periods, Problem};
 use crate::Error;
-use crate::run::{Messages, RankContext, Step};
+use crate::run::{Allreduce, RankContext, Step};
 
 /// Lane of the reduction, the last one.
 const LANE: u8 = u8::MAX;
@@ -21,12 +19,7 @@ struct Reduction {
     group: Group,
     changes: Array<f64>,
     largest: Array<f64>,
-    means: Means,
-}
-
-enum Means {
-    OneSided(Context, Allreduce<f64, Max>),
-    Messages(Messages),
+    allreduce: Allreduce,
 }
 
 /// Step whose tasks compute their largest changes.
@@ -48,16 +41,10 @@ impl Residual {
             return Ok(Self { reduction: None });
         }
         let largest = Array::new(ctx.group(), vec![0.0], 1)?;
-        let means = match ctx {
-            RankContext::OneSided(ctx, _) => {
-                let allreduce = Allreduce::new(ctx, ctx.lane(LANE)?, 1, Max).await?;
-                Means::OneSided(ctx.clone(), allreduce)
-            }
-            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
-        };
+        let allreduce = Allreduce::new(ctx, LANE).await?;
         let changes = Array::new(ctx.group(), vec![0.0; tasks], 1)?;
         let group = ctx.group().clone();
-        Ok(Self { reduction: Some(Reduction { group, changes, largest, means }) })
+        Ok(Self { reduction: Some(Reduction { group, changes, largest, allreduce }) })
     }
 
     /// Returns the step as a checked one, if it is or may be the step `last` of a period: a replayed
@@ -106,10 +93,7 @@ impl Reduction {
         fold.spawn(|changes, mut largest| {
             largest[0] = changes.iter().copied().fold(0.0, f64::max);
         })?;
-        match &self.means {
-            Means::OneSided(ctx, allreduce) => allreduce.run(ctx, &largest, &largest)?,
-            Means::Messages(messages) => messages.declare_allreduce(group, &largest)?,
-        }
+        self.allreduce.spawn(group, &largest)?;
         let read = group.task("residual").inline().input(&largest);
         Ok(read.run(|largest| largest[0])?)
     }

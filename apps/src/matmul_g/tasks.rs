@@ -3,19 +3,20 @@
 //! The tiles of a round arrive in one of two pairs of buffers, so that those of the next round are
 //! in flight while this one computes. A rank exposes its tiles of `A` and `B` in every round.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::{ArrayView2, ArrayViewMut2};
-use talpf::{Context, MemorySlot, OneSided, Rank};
+use talpf::{MemorySlot, Rank};
 use talpf_runtime::{Array, Region, Scope};
 
 use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    LOOKAHEAD, Machine, Messages, Observer, Pace, Part, Protocol, RankContext, RunInput, Step,
-    Steps, Variant, declare_count, solve_on_ranks,
+    Exchange, LOOKAHEAD, Machine, Observer, Pace, Part, Piece, RankContext, RunInput, Step, Steps,
+    Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -77,20 +78,10 @@ struct Tiles {
     b: Array<f64>,
     fetched_a: [Array<f64>; 2],
     fetched_b: [Array<f64>; 2],
-    means: Means,
+    /// Slots of both factors and of `b`, if the variant has gets.
+    slots: Vec<MemorySlot<f64>>,
+    exchange: Exchange,
     pace: Pace,
-}
-
-/// Means by which tiles get to the ranks that need them.
-enum Means {
-    /// Gets from the slots of the factors and of `b`.
-    Gets {
-        ctx: Context,
-        protocol: Protocol,
-        factors: [MemorySlot<f64>; 2],
-        b: MemorySlot<f64>,
-    },
-    Messages(Messages),
 }
 
 impl Tiles {
@@ -113,20 +104,30 @@ impl Tiles {
         let fetched_b = || packed(vec![0.0; panels::len(largest, largest)]);
         let fetched_a = [fetched_a()?, fetched_a()?];
         let fetched_b = [fetched_b()?, fetched_b()?];
-        let means = match ctx {
-            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
-            RankContext::OneSided(ctx, protocol) => {
-                let [even, odd] = &factors;
-                let slots = [ctx.register_global(even).await?, ctx.register_global(odd).await?];
-                let b = ctx.register_global(&b).await?;
-                for buffer in fetched_a.iter().chain(&fetched_b) {
-                    ctx.register_local(buffer)?;
-                }
-                Means::Gets { ctx: ctx.clone(), protocol: *protocol, factors: slots, b }
+        let mut slots = Vec::new();
+        for tiles in factors.iter().chain([&b]) {
+            slots.extend(ctx.register(tiles).await?);
+        }
+        if let RankContext::OneSided(ctx, _) = ctx {
+            for buffer in fetched_a.iter().chain(&fetched_b) {
+                ctx.register_local(buffer)?;
             }
-        };
+        }
         let (problem, pace) = (input.problem, Pace::of(ctx, input.machine));
-        Ok(Self { problem, side, row, col, factors, b, fetched_a, fetched_b, means, pace })
+        let exchange = Exchange::new(ctx);
+        Ok(Self {
+            problem,
+            side,
+            row,
+            col,
+            factors,
+            b,
+            fetched_a,
+            fetched_b,
+            slots,
+            exchange,
+            pace,
+        })
     }
 
     /// Returns the number of rows or columns of the tiles with this index.
@@ -154,33 +155,29 @@ impl Tiles {
         let b_len = panels::len(self.extent(depth), self.extent(self.col));
         let fetched_a = self.fetched_a[round % 2].region(..a_len);
         let fetched_b = self.fetched_b[round % 2].region(..b_len);
-        match &self.means {
-            Means::Gets { ctx, protocol, factors, b } => {
-                let scope = step.on(ctx)?;
-                let a = factors[number % 2].at(Rank::from(rank(self.row, depth) as u32), 0);
-                let b = b.at(Rank::from(rank(depth, self.col) as u32), 0);
-                scope.get(a, &fetched_a)?;
-                scope.get(b, &fetched_b)?;
-                let sync = scope.sync(protocol.mode.expecting(2));
-                Ok(sync.expose(&factor.all()).expose(&self.b.all()).spawn()?)
-            }
-            Means::Messages(messages) => {
-                // Tiles of the factor of two multiplications may overtake each other, those of
-                // three cannot; those of `b` never change.
-                let tags = 4 * round + 2 * (number % 2);
-                // Rank whose depth in this round is the position of the own tile.
-                let back = |from: usize, by: usize| {
-                    (from + 2 * self.side - by - round % self.side) % self.side
-                };
-                let to_a = rank(self.row, back(self.col, self.row));
-                let to_b = rank(back(self.row, self.col), self.col);
-                let (from_a, from_b) = (rank(self.row, depth), rank(depth, self.col));
-                messages.declare_send(&step, &factor.all(), to_a, tags)?;
-                messages.declare_send(&step, &self.b.all(), to_b, tags + 1)?;
-                messages.declare_receive(&step, &fetched_a, from_a, tags)?;
-                messages.declare_receive(&step, &fetched_b, from_b, tags + 1)
-            }
-        }
+        // Tiles of the factor of two multiplications may overtake each other, those of three
+        // cannot; those of `b` never change.
+        let tags = 4 * round + 2 * (number % 2);
+        // Rank whose depth in this round is the position of the own tile.
+        let back =
+            |from: usize, by: usize| (from + 2 * self.side - by - round % self.side) % self.side;
+        let to_a = rank(self.row, back(self.col, self.row));
+        let to_b = rank(back(self.row, self.col), self.col);
+        let (from_a, from_b) = (rank(self.row, depth), rank(depth, self.col));
+        let sent = [(factor.all(), to_a), (self.b.all(), to_b)];
+        let sent = iter::zip(sent, tags..).map(|((region, peer), tag)| Piece {
+            region,
+            peer,
+            tag,
+            remote: None,
+        });
+        let [a, b] = [number % 2, 2].map(|slot| self.slots.get(slot));
+        let received = [(fetched_a, from_a, a), (fetched_b, from_b, b)];
+        let received = iter::zip(received, tags..).map(|((region, peer, slot), tag)| {
+            let remote = slot.map(|slot| slot.at(Rank(peer as u32), 0));
+            Piece { region, peer, tag, remote }
+        });
+        self.exchange.declare(step, sent, received)
     }
 
     /// Declares a task for each block of rows of the tile.

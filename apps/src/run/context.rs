@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talpf::SyncMode;
+use talpf::{MemorySlot, Registrable, SyncMode};
 use talpf_runtime::Group;
 
 use super::{Messages, Protocol};
@@ -46,6 +46,18 @@ impl RankContext {
     /// Returns `true` if puts are queued until all tasks of a superstep have ended.
     pub(crate) fn is_plain_bsp(&self) -> bool {
         matches!(self, Self::OneSided(_, Protocol { is_queued: true, .. }))
+    }
+
+    /// Registers an array that other ranks put into or get from, if the variant is one-sided.
+    /// Collective.
+    pub(crate) async fn register<A: Registrable<Element = f64>>(
+        &self,
+        array: &A,
+    ) -> Result<Option<MemorySlot<f64>>, Error> {
+        match self {
+            Self::OneSided(ctx, _) => Ok(Some(ctx.register_global(array).await?)),
+            Self::TwoSided(_) => Ok(None),
+        }
     }
 
     /// Waits until all ranks have called it.

@@ -5,9 +5,11 @@
 //! shared by the variants of all applications: threads with a barrier, ranks of a program with
 //! tasks, overlapping steps, slow ranks.
 
+mod allreduce;
 mod app;
 mod communication;
 mod context;
+mod exchange;
 mod gather;
 pub mod hosts;
 mod interrupt;
@@ -38,8 +40,10 @@ pub use solution::Solution;
 pub use transport::Transport;
 pub use variant::Variant;
 
+pub(crate) use allreduce::Allreduce;
 pub(crate) use communication::{Communication, Protocol, Transfer, Waiting};
 pub(crate) use context::RankContext;
+pub(crate) use exchange::{Exchange, Piece};
 pub(crate) use messages::Messages;
 pub(crate) use observer::ThreadTrace;
 pub(crate) use pace::Pace;

@@ -9,10 +9,10 @@
 
 use std::ops::Range;
 
-use talpf::{Context, MemorySlot, OneSided, Rank};
+use talpf::{MemorySlot, Rank, RemoteRegion};
 use talpf_runtime::{Ix2, Matrix, Region, Tiling};
 
-use super::{Machine, Messages, Protocol, RankContext, Step, Transfer};
+use super::{Exchange, Machine, Piece, RankContext, Step};
 use crate::{Error, matrix, memory};
 
 /// Pieces of one rank, and buffers for the pieces of the others.
@@ -22,14 +22,9 @@ pub(crate) struct Ring {
     shape: Shape,
     /// Own pieces, then buffers for those of other ranks: none with one rank, one with two.
     buffers: Vec<Matrix<f64>>,
-    means: Means,
-}
-
-enum Means {
-    /// Puts or gets on the slots of the buffers.
-    OneSided { ctx: Context, protocol: Protocol, slots: Vec<MemorySlot<f64>> },
-    /// Messages with tags of piece and hop.
-    Messages(Messages),
+    /// Slots of the buffers, if the variant is one-sided.
+    slots: Vec<MemorySlot<f64>>,
+    exchange: Exchange,
 }
 
 /// Shape of a rank's pieces in a matrix. Every rank has room for the same number of pieces, and
@@ -73,17 +68,11 @@ impl Ring {
             };
             buffers.push(Matrix::new(ctx.group(), visitors, shape.cols, tiling)?);
         }
-        let means = match ctx {
-            RankContext::TwoSided(messages) => Means::Messages(messages.clone()),
-            RankContext::OneSided(ctx, protocol) => {
-                let mut slots = Vec::new();
-                for buffer in &buffers {
-                    slots.push(ctx.register_global(buffer).await?);
-                }
-                Means::OneSided { ctx: ctx.clone(), protocol: *protocol, slots }
-            }
-        };
-        Ok(Self { rank, ranks, shape, buffers, means })
+        let mut slots = Vec::new();
+        for buffer in &buffers {
+            slots.extend(ctx.register(buffer).await?);
+        }
+        Ok(Self { rank, ranks, shape, buffers, slots, exchange: Exchange::new(ctx) })
     }
 
     /// Returns the own pieces.
@@ -102,46 +91,18 @@ impl Ring {
         let (here, there) = (self.buffer(hop), self.buffer(hop + 1));
         let next = (self.rank + 1) % self.ranks;
         let previous = (self.rank + self.ranks - 1) % self.ranks;
-        match &self.means {
-            Means::Messages(messages) => {
-                for piece in 0..self.shape.pieces {
-                    // Messages of the same hop in two steps cannot overlap: they use the same
-                    // regions.
-                    let tag = hop * self.shape.pieces + piece;
-                    messages.declare_send(&step, &self.piece(here, piece), next, tag)?;
-                    messages.declare_receive(&step, &self.piece(there, piece), previous, tag)?;
-                }
-                Ok(())
-            }
-            Means::OneSided { ctx, protocol, slots } => {
-                // All ranks have the same buffers: a piece goes to the buffer in which the next
-                // rank keeps its next hop.
-                let scope = step.on(ctx)?;
-                let [next, previous] = [next, previous].map(|rank| Rank(rank as u32));
-                if let Some(mut bsp) = step.queue() {
-                    return (0..self.shape.pieces).try_for_each(|piece| {
-                        let to = slots[there].region(next, self.rows_of(piece), ..);
-                        Ok(bsp.put(&self.piece(here, piece), to)?)
-                    });
-                }
-                let mut sync = scope.sync(protocol.mode.expecting(self.shape.pieces as u32));
-                for piece in 0..self.shape.pieces {
-                    let rows = self.rows_of(piece);
-                    let (given, taken) = (self.piece(here, piece), self.piece(there, piece));
-                    match protocol.transfer {
-                        Transfer::Put => {
-                            scope.put(&given, slots[there].region(next, rows, ..))?;
-                            sync = sync.window(&taken);
-                        }
-                        Transfer::Get => {
-                            scope.get(slots[here].region(previous, rows, ..), &taken)?;
-                            sync = sync.expose(&given);
-                        }
-                    }
-                }
-                Ok(sync.spawn()?)
-            }
-        }
+        // All ranks have the same buffers: a piece goes to the buffer in which the next rank keeps
+        // its next hop. Messages of the same hop in two steps cannot overlap: they use the same
+        // regions.
+        let pieces = |buffer: usize, peer: usize, remote: usize| {
+            (0..self.shape.pieces).map(move |piece| Piece {
+                region: self.piece(buffer, piece),
+                peer,
+                tag: hop * self.shape.pieces + piece,
+                remote: self.remote(remote, peer, piece),
+            })
+        };
+        self.exchange.declare(step, pieces(here, next, there), pieces(there, previous, here))
     }
 
     /// Returns the index of the buffer of a hop.
@@ -154,6 +115,12 @@ impl Ring {
 
     fn piece(&self, buffer: usize, piece: usize) -> Region<'_, f64, Ix2> {
         self.buffers[buffer].region(self.rows_of(piece), ..)
+    }
+
+    /// Returns a piece in a buffer of another rank, if the variant is one-sided.
+    fn remote(&self, buffer: usize, rank: usize, piece: usize) -> Option<RemoteRegion<'_, f64>> {
+        let slot = self.slots.get(buffer)?;
+        Some(slot.region(Rank(rank as u32), self.rows_of(piece), ..))
     }
 
     /// Returns the rows of a piece in a buffer.

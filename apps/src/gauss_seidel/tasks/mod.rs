@@ -33,7 +33,7 @@ use std::sync::Arc;
 use ndarray::Axis;
 use talpf_runtime::{In, Ix2, Lookahead, Matrix, Region, Scope};
 
-use self::exchange::Exchange;
+use self::exchange::RowExchange;
 use super::kernel::{self, Ring};
 use super::{Problem, Solution, WORK};
 use crate::Error;
@@ -118,7 +118,7 @@ struct Band<'r> {
     ctx: &'r RankContext,
     observer: &'r Observer,
     field: Matrix<f64>,
-    exchange: Exchange,
+    exchange: RowExchange,
     residual: Residual,
     pace: Pace,
     block: usize,
@@ -136,7 +136,7 @@ impl<'r> Band<'r> {
         let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
         let parts = input.problem.decomposition(ctx.size())?.in_pieces(block, block);
         let field = input.problem.field(ctx, input.machine, &parts, border, (block, block))?;
-        let exchange = Exchange::new(ctx, &parts, &field, columns.len()).await?;
+        let exchange = RowExchange::new(ctx, &parts, &field, columns.len()).await?;
         let rows = pieces(1..field.rows() - 1, block).count();
         let residual = Residual::new(ctx, &input.problem, rows * columns.len()).await?;
         let (observer, pace) = (&input.observer, Pace::of(ctx, input.machine));
@@ -161,7 +161,7 @@ impl<'r> Band<'r> {
                 if let Some(number) = step_of(self.ctx.rank()) {
                     self.declare_step(step, number, steps.end - 1)?;
                 }
-                self.exchange.declare(&self.field, computes, step)
+                self.exchange.declare(computes, step)
             });
             spawned.await?;
         }
@@ -173,9 +173,9 @@ impl<'r> Band<'r> {
     fn iterate(&self, steps: usize) -> Result<(), Error> {
         let here = self.ctx.rank();
         self.ctx.iterate(steps, 1, |step, number| {
-            self.exchange.declare(&self.field, |rank| rank != here, step)?;
+            self.exchange.declare(|rank| rank != here, step)?;
             self.declare_step(step, number, steps - 1)?;
-            self.exchange.declare(&self.field, |rank| rank == here, step)
+            self.exchange.declare(|rank| rank == here, step)
         })
     }
 

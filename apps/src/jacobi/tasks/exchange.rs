@@ -1,12 +1,13 @@
 //! Exchange of the outermost cells between neighbours.
 
 use parking_lot::Mutex;
-use talpf::{Context, DoubleBufferedChannel, Face, Halo, Link, Rank};
+use talpf::{DoubleBufferedChannel, Face, Link, Rank};
 use talpf_runtime::{Matrix, Region};
 
 use super::band::Band;
 use crate::Error;
-use crate::run::{Messages, Protocol, RankContext, Step, Transfer};
+use crate::heat::FieldHalo;
+use crate::run::{Exchange, RankContext, Step};
 
 /// Method by which puts reach the halos of a neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -22,25 +23,20 @@ pub(super) enum PutMethod {
 const LANE: u8 = 1;
 
 /// Exchange of one rank in every step.
-pub(super) enum Exchange {
-    /// Halos of the matrices that even and odd steps write.
-    Windows {
-        ctx: Context,
-        protocol: Protocol,
-        halos: [Halo<f64>; 2],
-    },
-    /// A link for every face, which is a piece of a row.
-    Links {
-        links: Mutex<DoubleBufferedChannel<f64>>,
-        faces: Vec<Face>,
-    },
-    Messages {
-        messages: Messages,
-        faces: Vec<Face>,
-    },
+pub(super) struct HaloExchange {
+    /// Faces, each a piece.
+    faces: Vec<Face>,
+    method: Method,
 }
 
-impl Exchange {
+enum Method {
+    /// Pieces of the matrices that even and odd steps write.
+    Pieces { exchange: Exchange, halos: [FieldHalo; 2] },
+    /// A link for every face, which is a piece of a row.
+    Links(Mutex<DoubleBufferedChannel<f64>>),
+}
+
+impl HaloExchange {
     /// Prepares the exchange of the halos of `band`. Collective.
     pub(super) async fn new(
         ctx: &RankContext,
@@ -48,30 +44,30 @@ impl Exchange {
         band: &Band,
     ) -> Result<Self, Error> {
         let faces = band.parts().faces(Rank(ctx.rank() as u32))?;
-        let (ctx, protocol) = match ctx {
-            RankContext::TwoSided(messages) => {
-                return Ok(Self::Messages { messages: messages.clone(), faces });
-            }
-            RankContext::OneSided(ctx, protocol) => (ctx.clone(), *protocol),
-        };
-        let even = Halo::new(&ctx, band.parts(), band.after(0)).await?;
-        let halos = [even, Halo::new(&ctx, band.parts(), band.after(1)).await?];
-        match method {
-            PutMethod::Windows => Ok(Self::Windows { ctx, protocol, halos }),
-            PutMethod::Links => {
+        let method = match (method, ctx) {
+            (PutMethod::Links, RankContext::OneSided(ctx, _)) => {
+                for step in [0, 1] {
+                    ctx.register_global(band.after(step)).await?;
+                }
                 let link = |face: &Face| {
                     let buffers = [0, 1].map(|step| halo_row(band.after(step), face));
                     Link { peer: face.neighbour, buffers }
                 };
                 let links: Vec<_> = faces.iter().map(link).collect();
                 let links = ctx.double_buffered_channel(ctx.lane(LANE)?, &links).await?;
-                Ok(Self::Links { links: Mutex::new(links), faces })
+                Method::Links(Mutex::new(links))
             }
-        }
+            _ => {
+                let even = FieldHalo::new(ctx, band.parts(), band.after(0)).await?;
+                let odd = FieldHalo::new(ctx, band.parts(), band.after(1)).await?;
+                Method::Pieces { exchange: Exchange::new(ctx), halos: [even, odd] }
+            }
+        };
+        Ok(Self { faces, method })
     }
 
     /// Declares the exchange of the cells that step `number` writes in `band`, a piece for each
-    /// strip, and the end of its round, if it has one.
+    /// strip, and the end of its round, if it has one. A rank without neighbours declares nothing.
     ///
     /// **Panics**: links in a replayed step. Their buffers are in use from one step to the next, so
     /// a graph would never get them.
@@ -81,34 +77,29 @@ impl Exchange {
         number: usize,
         step: Step<'_, 'a>,
     ) -> Result<(), Error> {
-        let (newest, other) = (band.after(number), band.before(number));
-        match self {
-            Self::Windows { ctx, protocol, halos } => {
-                let (scope, halo) = (step.on(ctx)?, &halos[number % 2]);
-                if let Some(mut bsp) = step.queue() {
-                    return Ok(halo.queue(&mut bsp)?);
-                }
-                Ok(match protocol.transfer {
-                    Transfer::Put => halo.exchange(&scope, protocol.mode),
-                    Transfer::Get => halo.exchange_by_gets(&scope, protocol.mode),
-                }?)
+        if self.faces.is_empty() {
+            return Ok(());
+        }
+        match &self.method {
+            Method::Pieces { exchange, halos } => {
+                let halo = &halos[number % 2];
+                // Messages of two steps may overtake each other, those of three cannot.
+                let tag = |face: &Face| 2 * face.piece + number % 2;
+                let sent = self.faces.iter().map(|face| halo.edge(face, tag(face)));
+                exchange.declare(
+                    step,
+                    sent,
+                    self.faces.iter().map(|face| halo.halo(face, tag(face))),
+                )
             }
-            Self::Links { links, faces } => {
+            Method::Links(links) => {
                 assert!(matches!(step, Step::Spawned(..)), "links are not replayed");
+                let (newest, other) = (band.after(number), band.before(number));
                 let mut links = links.lock();
-                for (link, face) in faces.iter().enumerate() {
+                for (link, face) in self.faces.iter().enumerate() {
                     links.put(link, &face.edge_of(newest), &halo_row(other, face))?;
                 }
                 links.sync()?;
-                Ok(())
-            }
-            Self::Messages { messages, faces } => {
-                for face in faces {
-                    // Messages of two steps may overtake each other, those of three cannot.
-                    let (rank, tag) = (face.neighbour.0 as usize, 2 * face.piece + number % 2);
-                    messages.declare_send(&step, &face.edge_of(newest), rank, tag)?;
-                    messages.declare_receive(&step, &face.halo_of(newest), rank, tag)?;
-                }
                 Ok(())
             }
         }

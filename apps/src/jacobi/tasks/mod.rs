@@ -11,7 +11,7 @@
 //! nothing else orders them: a strip waits for the strips and halos around it in the previous step,
 //! an exchange for the strip whose cells it carries. So ranks, and strips within a rank, drift apart
 //! as far as their dependencies allow; if steps are spawned, up to [`LOOKAHEAD`] of them. Variants
-//! differ in their [`Exchange`] alone.
+//! differ in their [`HaloExchange`] alone.
 //!
 //! Deliberately absent: double buffers and acknowledgements. Jacobi alternates between two matrices
 //! anyway; a halo is protected from being overwritten too early by its window or its receive, and
@@ -24,7 +24,7 @@ mod exchange;
 use std::sync::Arc;
 
 use self::band::Band;
-use self::exchange::{Exchange, PutMethod};
+use self::exchange::{HaloExchange, PutMethod};
 use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::{Border, Convergence, Residual};
@@ -62,7 +62,7 @@ async fn rank(
     method: PutMethod,
 ) -> Result<Part, Error> {
     let band = Band::new(&ctx, &input, &border)?;
-    let exchange = Exchange::new(&ctx, method, &band).await?;
+    let exchange = HaloExchange::new(&ctx, method, &band).await?;
     let pace = Pace::of(&ctx, input.machine);
     let mut periods = input.problem.periods();
     let residual = Residual::new(&ctx, &input.problem, band.tasks()).await?;
