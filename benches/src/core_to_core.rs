@@ -7,7 +7,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use talpf_runtime::{cores, spawn_apart};
+use talpf_runtime::{cores, spawn_on_other_core};
 
 const ROUND_TRIPS: u64 = 20_000;
 
@@ -44,7 +44,7 @@ fn one_way_ns() -> f64 {
                 line.0.store(2 * round_trip + 2, Ordering::Release);
             }
         };
-        if spawn_apart(scope, answer).is_err() {
+        if spawn_on_other_core(scope, answer).is_err() {
             return f64::NAN;
         }
         let start = Instant::now();

@@ -47,7 +47,7 @@ pub fn machine_id() -> u64 {
 /// measurements between cores that end before the system moves threads apart.
 ///
 /// **Errors**: those of [`Builder::spawn_scoped`].
-pub fn spawn_apart<'scope, T: Send + 'scope>(
+pub fn spawn_on_other_core<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     body: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
@@ -66,16 +66,16 @@ pub fn spawn_apart<'scope, T: Send + 'scope>(
 mod tests {
     use super::*;
 
-    /// Returns the number of cores that a thread spawned apart from this one may use.
-    fn cores_apart() -> usize {
+    /// Returns the number of cores that a thread spawned by `spawn_on_other_core` may use.
+    fn other_cores() -> usize {
         let count = || sched_getaffinity(None).unwrap().count() as usize;
-        std::thread::scope(|scope| spawn_apart(scope, count).unwrap().join().unwrap())
+        std::thread::scope(|scope| spawn_on_other_core(scope, count).unwrap().join().unwrap())
     }
 
     #[test]
     fn a_thread_apart_leaves_one_core_to_its_parent() {
         let all = sched_getaffinity(None).unwrap().count() as usize;
-        assert_eq!(cores_apart(), (all - 1).max(1));
+        assert_eq!(other_cores(), (all - 1).max(1));
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
             let (mut core, here) = (sched_getaffinity(None).unwrap(), sched_getcpu());
             (0..1024).filter(|core| *core != here).for_each(|other| core.unset(other));
             sched_setaffinity(None, &core).unwrap();
-            cores_apart()
+            other_cores()
         });
         assert_eq!(pinned.join().unwrap(), 1);
     }

@@ -72,7 +72,7 @@ pub use self::config::Config;
 pub use self::cores::cores;
 // For the layers above, not for programs.
 #[doc(hidden)]
-pub use self::cores::{CoreMask, core_mask, machine_id, spawn_apart};
+pub use self::cores::{CoreMask, core_mask, machine_id, spawn_on_other_core};
 pub use self::data::{
     Allocation, Array, ArrayLabel, ArrayMemory, Matrix, Mode, Rect, Region, Tiling, Token,
 };

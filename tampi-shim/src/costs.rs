@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use talpf_runtime::{Clock, spawn_apart};
+use talpf_runtime::{Clock, spawn_on_other_core};
 
 /// Costs of the parts of a message, from which [`Protocols`](crate::Protocols) computes thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn measure_remote() -> Option<u64> {
     let words = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
     let block = Block { words, phase: AtomicU64::new(0) };
     thread::scope(|scope| {
-        spawn_apart(scope, || block.fill()).ok()?;
+        spawn_on_other_core(scope, || block.fill()).ok()?;
         let copies = block.measure_copies();
         block.phase.store(END, Ordering::Release);
         let kib = (WORDS * 8 / 1024) as u64;

@@ -12,8 +12,8 @@ use talpf_runtime::Array;
 use super::{Problem, Solution, kernel};
 use crate::partition::{pieces, share};
 use crate::run::{
-    LOOKAHEAD, Machine, Observer, Pace, Part, Problem as _, Protocol, RankContext, RunInput, Step,
-    Variant, declare_count, solve_on_ranks,
+    LOOKAHEAD, Machine, Observer, Part, Problem as _, Protocol, RankContext, RankSpeed, RunInput,
+    Step, Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -91,7 +91,7 @@ struct Share {
     counted: Array<u64>,
     /// Results of the additions, each a tile.
     results: Array<u64>,
-    pace: Pace,
+    speed: RankSpeed,
 }
 
 impl Share {
@@ -121,19 +121,19 @@ impl Share {
             slot,
             counted: array(most, additions)?,
             results,
-            pace: Pace::of(ctx, input.machine),
+            speed: RankSpeed::of(ctx, input.machine),
         })
     }
 
     /// Spawns the task that counts a block of a step.
     fn spawn_count(&self, step: usize, block: usize) -> Result<(), Error> {
-        let (problem, pace) = (self.problem, self.pace.clone());
+        let (problem, speed) = (self.problem, self.speed.clone());
         let numbers = share(problem.numbers(), self.rank, self.ranks);
         let start = numbers.start + block * problem.block();
         let numbers = start..numbers.end.min(start + problem.block());
         let task = self.lane.group().task("count").output(&self.counted.tile(block));
         Ok(task.spawn(move |counted| {
-            pace.compute(counted, |counted| match problem.aggregates() {
+            speed.compute(counted, |counted| match problem.aggregates() {
                 true => {
                     counted.fill(0);
                     kernel::count(step, numbers, counted);

@@ -13,7 +13,7 @@ use super::kernel::{self, Factor, Term};
 use super::{Problem, Solution, WORK, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps,
+    LOOKAHEAD, Machine, Observer, Part, RankContext, RankSpeed, Ring, RunInput, Shape, Step, Steps,
     Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, matrix, memory};
@@ -67,7 +67,7 @@ struct Slices {
     ring: Ring,
     /// The left factor of even multiplications, which is the product of odd ones, and the other.
     factors: [Matrix<f64>; 2],
-    pace: Pace,
+    speed: RankSpeed,
 }
 
 impl Slices {
@@ -106,7 +106,7 @@ impl Slices {
                 Matrix::new(ctx.group(), a, size, tiling)?,
                 Matrix::new(ctx.group(), c, size, tiling)?,
             ],
-            pace: Pace::of(ctx, input.machine),
+            speed: RankSpeed::of(ctx, input.machine),
         })
     }
 
@@ -130,7 +130,7 @@ impl Slices {
             };
             let depth = self.problem.extent(block..block + 1);
             for rows in pieces(0..product.rows(), self.problem.block()) {
-                let (pace, depth) = (self.pace.clone(), depth.clone());
+                let (speed, depth) = (self.speed.clone(), depth.clone());
                 let task = step
                     .task("multiply")
                     .work(WORK, (rows.len() * depth.len() * size) as u64)
@@ -138,7 +138,7 @@ impl Slices {
                     .input(&b.row(place, ..panels::len(depth.len(), size)))
                     .inout(&product.region(rows, ..));
                 task.spawn(move |a, b, c| {
-                    pace.compute((a, b, c), |(a, b, c)| {
+                    speed.compute((a, b, c), |(a, b, c)| {
                         let a = a.view().slice_move(s![.., depth.clone()]);
                         kernel::multiply(a, b, c.view_mut(), term);
                     });

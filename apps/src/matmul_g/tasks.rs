@@ -15,8 +15,8 @@ use crate::matmul::kernel::{self, Factor, Term};
 use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
-    Exchange, LOOKAHEAD, Machine, Observer, Pace, Part, Piece, RankContext, RunInput, Step, Steps,
-    Variant, declare_count, solve_on_ranks,
+    Exchange, LOOKAHEAD, Machine, Observer, Part, Piece, RankContext, RankSpeed, RunInput, Step,
+    Steps, Variant, declare_count, solve_on_ranks,
 };
 use crate::{Error, Matrix};
 
@@ -81,7 +81,7 @@ struct Tiles {
     /// Slots of both factors and of `b`, if the variant has gets.
     slots: Vec<MemorySlot<f64>>,
     exchange: Exchange,
-    pace: Pace,
+    speed: RankSpeed,
 }
 
 impl Tiles {
@@ -113,7 +113,7 @@ impl Tiles {
                 ctx.register_local(buffer)?;
             }
         }
-        let (problem, pace) = (input.problem, Pace::of(ctx, input.machine));
+        let (problem, speed) = (input.problem, RankSpeed::of(ctx, input.machine));
         let exchange = Exchange::new(ctx);
         Ok(Self {
             problem,
@@ -126,7 +126,7 @@ impl Tiles {
             fetched_b,
             slots,
             exchange,
-            pace,
+            speed,
         })
     }
 
@@ -192,14 +192,14 @@ impl Tiles {
         let (a, b) = (&self.fetched_a[round % 2], &self.fetched_b[round % 2]);
         let (depth, cols) = (self.extent(self.depth(round)), self.extent(self.col));
         for rows in pieces(0..self.extent(self.row), self.problem.block()) {
-            let pace = self.pace.clone();
+            let speed = self.speed.clone();
             let cells = |cols: usize| -> Range<usize> { rows.start * cols..rows.end * cols };
             step.task("multiply")
                 .input(&a.region(cells(depth)))
                 .input(&b.region(..panels::len(depth, cols)))
                 .inout(&product.region(cells(cols)))
                 .spawn(move |a, b, c| {
-                    pace.compute((a, b, c), |(a, b, c)| {
+                    speed.compute((a, b, c), |(a, b, c)| {
                         let height = rows.len();
                         let shaped = "as many cells as rows and columns say";
                         let a = ArrayView2::from_shape((height, depth), a).expect(shaped);

@@ -12,7 +12,7 @@ use super::{Problem, Solution, WORK, kernel};
 use crate::Error;
 use crate::partition::share;
 use crate::run::{
-    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, Ring, RunInput, Shape, Step, Steps,
+    LOOKAHEAD, Machine, Observer, Part, RankContext, RankSpeed, Ring, RunInput, Shape, Step, Steps,
     Variant, declare_count, solve_on_ranks,
 };
 
@@ -68,7 +68,7 @@ struct Blocks {
     ring: Ring,
     velocities: Matrix<f64>,
     sums: Matrix<f64>,
-    pace: Pace,
+    speed: RankSpeed,
     priorities: bool,
     /// `true` if bodies are executed.
     executes: bool,
@@ -97,7 +97,7 @@ impl Blocks {
             ring: Ring::new(ctx, input.machine, shape, own).await?,
             sums: Matrix::new(ctx.group(), zeros, sums, Tiling::new(1, sums))?,
             velocities: Matrix::new(ctx.group(), velocities, axes, tiling)?,
-            pace: Pace::of(ctx, input.machine),
+            speed: RankSpeed::of(ctx, input.machine),
             priorities: input.problem.priorities(),
             executes: input.machine.executes(),
             blocks,
@@ -117,7 +117,7 @@ impl Blocks {
         let (owner, sources) = self.ring.at(hop);
         for source in share(self.blocks, owner, ctx.size()).enumerate() {
             for target in 0..self.own {
-                let pace = self.pace.clone();
+                let speed = self.speed.clone();
                 let task = step
                     .task("pull")
                     .work(WORK, self.pairs)
@@ -126,7 +126,7 @@ impl Blocks {
                     .input(&sources.row(source.0, ..))
                     .inout(&self.sums.row(target, ..));
                 task.spawn(move |targets, sources, sums| {
-                    pace.compute((targets, sources, sums), |(targets, sources, sums)| {
+                    speed.compute((targets, sources, sums), |(targets, sources, sums)| {
                         kernel::pull(targets, sources, sums);
                     });
                 })?;

@@ -5,7 +5,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use talpf_runtime::spawn_apart;
+use talpf_runtime::spawn_on_other_core;
 
 use crate::error::Error;
 
@@ -32,7 +32,7 @@ pub(super) fn one_way_ns(size: usize, times: usize) -> Result<f64, Error> {
         }
     };
     std::thread::scope(|scope| {
-        let other = spawn_apart(scope, || play(1));
+        let other = spawn_on_other_core(scope, || play(1));
         other.map_err(|reason| Error::System { doing: "starting a thread", reason })?;
         let start = Instant::now();
         play(0);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use talpf::{Context, Error, Rank, SyncMode, exec};
-use talpf_runtime::{Array, cores, spawn_apart};
+use talpf_runtime::{Array, cores, spawn_on_other_core};
 
 use super::{Result, config};
 use crate::measure::{REPETITIONS, Report};
@@ -122,7 +122,7 @@ fn bare_threads() -> f64 {
         }
         step
     };
-    std::thread::scope(|scope| match spawn_apart(scope, || copy(1, &mut there)) {
+    std::thread::scope(|scope| match spawn_on_other_core(scope, || copy(1, &mut there)) {
         Ok(_) => copy(0, &mut here),
         Err(_) => f64::NAN,
     })

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use talpf_runtime::spawn_apart;
+use talpf_runtime::spawn_on_other_core;
 
 use super::sizes::{LARGE, SIZES, Value, bandwidth};
 
@@ -41,7 +41,7 @@ pub(super) fn sample_alternating(budget: Duration) -> Vec<Value> {
                     is_others.store(false, Ordering::Release);
                 }
             };
-            if spawn_apart(scope, other).is_err() {
+            if spawn_on_other_core(scope, other).is_err() {
                 return f64::NAN;
             }
             let mut pair = Pair::new(size);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use talpf_primitives::{Ordering, thread_local};
 use talpf_traces::Event;
 
-use super::policy::help::{HELP_ROUNDS, SAMPLE_ROUNDS};
+use super::policy::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::trace_state::SliceBegin;
 use super::worker::Worker;
 use super::{Runner, Shared};

@@ -40,8 +40,8 @@ use crate::Error;
 use crate::heat::{Border, Convergence, Residual, collect_field, largest_change};
 use crate::partition::pieces;
 use crate::run::{
-    LOOKAHEAD, Machine, Observer, Pace, Part, RankContext, RunInput, Step, Variant, declare_count,
-    solve_on_ranks,
+    LOOKAHEAD, Machine, Observer, Part, RankContext, RankSpeed, RunInput, Step, Variant,
+    declare_count, solve_on_ranks,
 };
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
@@ -120,7 +120,7 @@ struct Band<'r> {
     field: Matrix<f64>,
     exchange: RowExchange,
     residual: Residual,
-    pace: Pace,
+    speed: RankSpeed,
     block: usize,
     /// Columns of each block column, without the border.
     columns: Vec<Range<usize>>,
@@ -139,8 +139,8 @@ impl<'r> Band<'r> {
         let exchange = RowExchange::new(ctx, &parts, &field, columns.len()).await?;
         let rows = pieces(1..field.rows() - 1, block).count();
         let residual = Residual::new(ctx, &input.problem, rows * columns.len()).await?;
-        let (observer, pace) = (&input.observer, Pace::of(ctx, input.machine));
-        Ok(Self { ctx, observer, field, exchange, residual, pace, block, columns })
+        let (observer, speed) = (&input.observer, RankSpeed::of(ctx, input.machine));
+        Ok(Self { ctx, observer, field, exchange, residual, speed, block, columns })
     }
 
     /// Spawns the tasks of `supersteps`, in which ranks compute those of `steps`.
@@ -194,7 +194,7 @@ impl<'r> Band<'r> {
         for cols in &self.columns {
             for rows in pieces(1..matrix.rows() - 1, self.block) {
                 let (left, right) = (cols.start - 1..cols.start, cols.end..cols.end + 1);
-                let pace = self.pace.clone();
+                let speed = self.speed.clone();
                 let task = step
                     .task("gauss-seidel")
                     .work(WORK, (rows.len() * cols.len()) as u64)
@@ -206,7 +206,7 @@ impl<'r> Band<'r> {
                 let Some((checked, block)) = checked.zip(blocks.next()) else {
                     task.spawn(move |block, above, below, left, right| {
                         let guards = (block, above, below, left, right);
-                        pace.compute(guards, |(block, above, below, left, right)| {
+                        speed.compute(guards, |(block, above, below, left, right)| {
                             kernel::sweep(block.view_mut(), ring(above, below, left, right));
                         });
                     })?;
@@ -216,7 +216,7 @@ impl<'r> Band<'r> {
                 let task = task.output(&checked.change(block));
                 task.spawn(move |block, above, below, left, right, change| {
                     let guards = (block, above, below, left, right, change);
-                    pace.compute(guards, |(block, above, below, left, right, change)| {
+                    speed.compute(guards, |(block, above, below, left, right, change)| {
                         let before = is_checked().then(|| block.view().to_owned());
                         kernel::sweep(block.view_mut(), ring(above, below, left, right));
                         if let Some(before) = before {

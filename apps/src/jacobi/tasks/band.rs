@@ -10,7 +10,7 @@ use crate::Error;
 use crate::heat::{Border, CheckedStep, collect_field, largest_change};
 use crate::jacobi::{Problem, STRIP_CELLS, WORK, kernel};
 use crate::partition::pieces;
-use crate::run::{Machine, Pace, RankContext, RunInput, Step};
+use crate::run::{Machine, RankContext, RankSpeed, RunInput, Step};
 
 /// Matrices of a rank, cut into strips.
 pub(super) struct Band {
@@ -61,7 +61,7 @@ impl Band {
         &'a self,
         number: usize,
         step: Step<'_, 'a>,
-        pace: &Pace,
+        speed: &RankSpeed,
         checked: Option<CheckedStep<'a>>,
     ) -> Result<(), Error> {
         let (old, new) = (self.before(number), self.after(number));
@@ -71,10 +71,10 @@ impl Band {
             let cells = (rows.len() * cols.len()) as u64;
             let task = step.task("jacobi").unthrottled().work(WORK, cells);
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
-            let pace = pace.clone();
+            let speed = speed.clone();
             let Some(checked) = checked else {
                 task.spawn(move |old, new| {
-                    pace.compute((old, new), |(old, new)| {
+                    speed.compute((old, new), |(old, new)| {
                         kernel::sweep(old.view(), new.view_mut());
                     });
                 })?;
@@ -82,7 +82,7 @@ impl Band {
             };
             let is_checked = checked.condition();
             task.output(&checked.change(strip)).spawn(move |old, new, change| {
-                pace.compute((old, new, change), |(old, new, change)| {
+                speed.compute((old, new, change), |(old, new, change)| {
                     kernel::sweep(old.view(), new.view_mut());
                     if is_checked() {
                         let (rows, cols) = new.view().dim();

@@ -29,7 +29,7 @@ use super::{Problem, Solution};
 use crate::Error;
 use crate::heat::{Border, Convergence, Residual};
 use crate::run::{
-    Machine, Observer, Pace, Part, RankContext, RunInput, Steps, Variant, declare_count,
+    Machine, Observer, Part, RankContext, RankSpeed, RunInput, Steps, Variant, declare_count,
     solve_on_ranks,
 };
 
@@ -63,7 +63,7 @@ async fn rank(
 ) -> Result<Part, Error> {
     let band = Band::new(&ctx, &input, &border)?;
     let exchange = HaloExchange::new(&ctx, method, &band).await?;
-    let pace = Pace::of(&ctx, input.machine);
+    let speed = RankSpeed::of(&ctx, input.machine);
     let mut periods = input.problem.periods();
     let residual = Residual::new(&ctx, &input.problem, band.tasks()).await?;
 
@@ -75,7 +75,7 @@ async fn rank(
         let steps = Steps { count: period.len(), unroll: 2, parts: 1 };
         ctx.spawn_steps(input.machine, steps, &mut lookahead, |step, number, _| {
             let checked = residual.in_step(step, number, last);
-            band.declare_step(number, step, &pace, checked)?;
+            band.declare_step(number, step, &speed, checked)?;
             exchange.declare(&band, number, step)?;
             match band.last_strip(number) {
                 Some(last) => declare_count(&ctx, &input.observer, step, &last),

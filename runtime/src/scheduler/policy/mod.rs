@@ -12,7 +12,6 @@ mod catch_up;
 mod cycles;
 pub(super) mod depth_first;
 mod group_affinity;
-pub(super) mod help;
 mod help_short;
 pub(super) mod next_slot;
 mod preferred_workers;
@@ -20,6 +19,7 @@ pub(super) mod rest;
 pub(super) mod steal_batch;
 pub(super) mod steal_delay;
 mod step_blocks;
+pub(super) mod throttle;
 pub(super) mod wake_preferred;
 
 use std::fmt;
@@ -52,7 +52,7 @@ pub enum Policy {
     /// A thief rests only if its stolen tasks spend little of their time in their bodies.
     BodyShare,
     /// A spawner that is ahead runs tasks.
-    Help,
+    Throttle,
     /// A spawner runs short tasks of which plenty are ready, however far it is ahead.
     HelpShort,
     /// A spawner that is far ahead steals, and waits for the other workers.
@@ -75,7 +75,7 @@ impl Policy {
         (Policy::StealDelay, "steal_delay"),
         (Policy::Rest, "rest"),
         (Policy::BodyShare, "body_share"),
-        (Policy::Help, "help"),
+        (Policy::Throttle, "throttle"),
         (Policy::HelpShort, "help_short"),
         (Policy::CatchUp, "catch_up"),
         (Policy::StealBatch, "steal_batch"),

@@ -19,7 +19,7 @@ use super::{Machine, RankContext};
 
 /// The speed of one rank. Clones share its cores.
 #[derive(Clone)]
-pub(crate) struct Pace {
+pub(crate) struct RankSpeed {
     /// `true` if nothing is computed, in virtual time.
     skips: bool,
     slow: Option<Arc<Slow>>,
@@ -55,8 +55,8 @@ impl<G> Drop for Kept<G> {
     }
 }
 
-impl Pace {
-    /// The pace of the rank of `ctx`. A slow rank has its share of the workers as cores, one at
+impl RankSpeed {
+    /// The speed of the rank of `ctx`. A slow rank has its share of the workers as cores, one at
     /// least.
     pub(crate) fn of(ctx: &RankContext, machine: Machine) -> Self {
         let rank = ctx.rank();

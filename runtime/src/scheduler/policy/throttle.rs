@@ -23,7 +23,7 @@ impl Worker {
     /// ready than other workers will take.
     pub(in crate::scheduler) fn throttle<R: Runner>(&self, group: &GroupInner) {
         let policies = self.shared.config.policies;
-        let throttle = match policies.has(Policy::Help) {
+        let throttle = match policies.has(Policy::Throttle) {
             true => self.shared.config.throttle,
             false => usize::MAX,
         };
