@@ -48,7 +48,7 @@ fn fork_join_is_serial_for_any_number_of_workers() {
 #[test]
 fn tasks_on_a_ring_are_serial_on_any_number_of_ranks_and_workers() {
     for &variant in Matmul::VARIANTS {
-        check::<Matmul>(variant, &problem([61, 6, 2]), &[1, 2, 3, 4, 7, 8, 16], &[1, 2, 8]);
+        check::<Matmul>(variant, &problem([61, 6, 2]), &[1, 2, 4, 7, 16], &[1, 3]);
     }
 }
 
@@ -56,7 +56,7 @@ fn tasks_on_a_ring_are_serial_on_any_number_of_ranks_and_workers() {
 fn tasks_on_a_ring_are_serial_for_any_shape() {
     for &variant in Matmul::VARIANTS {
         for shape in SHAPES {
-            check::<Matmul>(variant, &problem(shape), &[1, 2, 3, 16], &[2]);
+            check::<Matmul>(variant, &problem(shape), &[1, 3, 16], &[2]);
         }
     }
 }

@@ -48,13 +48,13 @@ fn check<A: App>(problem: &A::Problem, ranks: &[usize], workers: &[usize]) {
 
 #[test]
 fn jacobi_is_serial_on_any_number_of_ranks_and_workers() {
-    check::<Jacobi>(&heat([61, 67, 8, 12]), &RANKS, &[1, 2, 8]);
+    check::<Jacobi>(&heat([61, 67, 8, 12]), &RANKS, &[1, 3]);
 }
 
 #[test]
 fn jacobi_is_serial_for_any_shape() {
     for shape in SHAPES {
-        check::<Jacobi>(&heat(shape), &[1, 2, 3, shape[0].min(40)], &[2]);
+        check::<Jacobi>(&heat(shape), &[1, 3, shape[0].min(40)], &[2]);
     }
     // Several strips side by side.
     check::<Jacobi>(&heat([9, 9001, 7, 6]), &[1, 3, 9], &[1, 2]);
@@ -62,25 +62,25 @@ fn jacobi_is_serial_for_any_shape() {
 
 #[test]
 fn gauss_seidel_is_serial_on_any_number_of_ranks_and_workers() {
-    check::<GaussSeidel>(&heat([61, 67, 8, 12]), &RANKS, &[1, 2, 8]);
+    check::<GaussSeidel>(&heat([61, 67, 8, 12]), &RANKS, &[1, 3]);
 }
 
 #[test]
 fn gauss_seidel_is_serial_for_any_shape() {
     for shape in SHAPES {
-        check::<GaussSeidel>(&heat(shape), &[1, 2, 3, shape[0].min(16)], &[2]);
+        check::<GaussSeidel>(&heat(shape), &[1, 3, shape[0].min(16)], &[2]);
     }
 }
 
 #[test]
 fn nbody_is_serial_on_any_number_of_ranks_and_workers() {
-    check::<Nbody>(&gravity([61, 6, 3]), &RANKS, &[1, 2, 8]);
+    check::<Nbody>(&gravity([61, 6, 3]), &RANKS, &[1, 3]);
 }
 
 #[test]
 fn nbody_is_serial_for_any_shape() {
     for shape in [[96, 8, 3], [130, 7, 2], [1, 1, 4], [40, 1, 1], [33, 100, 2]] {
-        check::<Nbody>(&gravity(shape), &[1, 2, 3, 16], &[2]);
+        check::<Nbody>(&gravity(shape), &[1, 3, 16], &[2]);
     }
 }
 

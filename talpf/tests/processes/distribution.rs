@@ -6,11 +6,12 @@ use std::thread;
 use ibverbs_sim::{ShmConfig, ShmRail};
 use talpf::{Config, Error, Rank, SyncMode, exec_on_rail};
 
-use crate::common::{self, on_processes};
+use crate::common;
+use crate::rails::in_processes;
 
 #[test]
 fn ranks_are_numbered_across_processes() {
-    let ends = on_processes(3, common::config(2, 1), |ctx| async move {
+    let ends = in_processes(3, common::config(2, 1), |ctx| async move {
         ctx.sync(SyncMode::DEFAULT).await?;
         Ok((ctx.rank().0, ctx.size()))
     });
@@ -23,7 +24,7 @@ fn ranks_are_numbered_across_processes() {
 fn ranks_put_to_those_of_their_process_and_of_others() {
     for (processes, each, workers) in [(2, 2, 1), (2, 3, 2), (3, 2, 1), (1, 3, 2)] {
         for len in [1, 200, 3000] {
-            let ends = on_processes(processes, common::config(each, workers), |ctx| async move {
+            let ends = in_processes(processes, common::config(each, workers), |ctx| async move {
                 let (here, ranks) = (ctx.rank().0 as usize, ctx.size() as usize);
                 let mine = common::array(&ctx, vec![0u64; len])?;
                 let inbox = common::array(&ctx, vec![0u64; len * ranks])?;
@@ -55,7 +56,7 @@ fn ranks_put_to_those_of_their_process_and_of_others() {
 
 #[test]
 fn a_rank_that_fails_is_named_in_all_processes() {
-    let ends = on_processes(2, common::unwatched(2, 1), |ctx| async move {
+    let ends = in_processes(2, common::unwatched(2, 1), |ctx| async move {
         if ctx.rank() == Rank(3) {
             return Err(Error::RunEnded);
         }
@@ -68,7 +69,7 @@ fn a_rank_that_fails_is_named_in_all_processes() {
 
 #[test]
 fn a_sync_that_waits_for_a_rank_that_has_ended_fails() {
-    let ends = on_processes(2, common::unwatched(2, 1), |ctx| async move {
+    let ends = in_processes(2, common::unwatched(2, 1), |ctx| async move {
         let inbox = common::array(&ctx, vec![0u64])?;
         ctx.register_global(&inbox).await?;
         if ctx.rank().0 >= 2 {
@@ -81,7 +82,7 @@ fn a_sync_that_waits_for_a_rank_that_has_ended_fails() {
 
 #[test]
 fn a_hang_is_one_of_all_processes() {
-    let ends = on_processes(2, common::watched(2, 1), |ctx| async move {
+    let ends = in_processes(2, common::watched(2, 1), |ctx| async move {
         let inbox = common::array(&ctx, vec![0u64])?;
         ctx.register_global(&inbox).await?;
         ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await

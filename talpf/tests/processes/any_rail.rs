@@ -1,7 +1,4 @@
-//! Several ranks in each of several processes, which share memory. The processes are threads, each
-//! with a runtime, a device and a rail to the others.
-//!
-//! Tests of ranks in one process are run again, since the same holds here.
+//! Tests that hold over every rail, with one rank or several in each process.
 
 #[path = "../one_sided/atomics.rs"]
 mod atomics;
@@ -9,24 +6,18 @@ mod atomics;
 mod bsp_programs;
 #[path = "../one_sided/collectives.rs"]
 mod collectives;
-mod common;
 #[path = "../one_sided/credits.rs"]
 mod credits;
-mod distribution;
 #[path = "../one_sided/early_puts.rs"]
 mod early_puts;
 #[path = "../one_sided/halos.rs"]
 mod halos;
-#[path = "../one_sided/common.rs"]
-mod in_one_process;
 #[path = "../one_sided/matrix_windows.rs"]
 mod matrix_windows;
 #[path = "../one_sided/notified_programs.rs"]
 mod notified_programs;
 #[path = "../one_sided/notified_tasks.rs"]
 mod notified_tasks;
-#[path = "../processes/outcomes.rs"]
-mod outcomes;
 #[path = "../one_sided/overlapping_puts.rs"]
 mod overlapping_puts;
 #[path = "../one_sided/random_programs.rs"]

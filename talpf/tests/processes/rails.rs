@@ -1,0 +1,124 @@
+//! Runs of a program on ranks of several processes, over each rail. The processes are threads.
+
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use ibverbs_sim::{Packets, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire};
+use talpf::{Config, Context, Error, exec_on_rail, hook, hook_on_rail};
+
+use crate::in_one_process::watchdog;
+
+/// Number that strangers do not know.
+const SECRET: u128 = 7;
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Returns the result of each rank, of ranks that know each other by a wire only.
+pub(crate) fn over_sockets<R, F>(
+    config: Config,
+    main: impl Fn(Context) -> F + Sync,
+) -> Vec<Result<R, Error>>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    let wires = SocketWire::mesh(config.ranks).unwrap();
+    let wires = wires.into_iter().map(|wire| Arc::new(wire) as Arc<dyn Wire>);
+    on_wires(wires.map(|wire| (wire, config.clone())).collect(), main)
+}
+
+/// As [`over_sockets`], with a wire and settings for each rank.
+pub(crate) fn on_wires<R, F>(
+    ranks: Vec<(Arc<dyn Wire>, Config)>,
+    main: impl Fn(Context) -> F + Sync,
+) -> Vec<Result<R, Error>>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    each_in_a_thread(ranks, |(wire, config)| hook(wire, config, &main))
+}
+
+/// Returns the result of each rank, of ranks that TCP connects.
+pub(crate) fn over_tcp<R, F>(
+    config: Config,
+    main: impl Fn(Context) -> F + Sync,
+) -> Vec<Result<R, Error>>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    let listen = |_| TcpMeeting::listen(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+    let meetings: Vec<_> = (0..config.ranks).map(listen).collect();
+    let addresses = meetings.iter().map(|meeting| Some(meeting.address().unwrap()));
+    let addresses: Vec<_> = addresses.collect();
+    let ranks = (0..).zip(meetings).collect();
+    each_in_a_thread(ranks, |(process, meeting): (u32, TcpMeeting)| {
+        let wire = meeting.join(process, &addresses, SECRET, TIMEOUT).unwrap();
+        hook_on_rail(Arc::new(Packets::new(Arc::new(wire))), config.clone(), &main)
+    })
+}
+
+/// Returns the result of each rank, of ranks that share memory.
+pub(crate) fn over_shared_memory<R, F>(
+    config: Config,
+    main: impl Fn(Context) -> F + Sync,
+) -> Vec<Result<R, Error>>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    let rails = ShmRail::mesh(config.ranks, &ShmConfig::default()).unwrap();
+    each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), &main))
+}
+
+/// As [`over_shared_memory`], with two ranks in each process, or three, as their number divides, or
+/// else one.
+pub(crate) fn several_in_each<R, F>(
+    config: Config,
+    main: impl Fn(Context) -> F + Sync,
+) -> Vec<Result<R, Error>>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    let each =
+        [2, 3].into_iter().find(|each| config.ranks.is_multiple_of(*each) && config.ranks > *each);
+    let each = each.unwrap_or(1);
+    in_processes(config.ranks / each, Config { ranks: each, ..config }, main)
+}
+
+/// Returns the result of each rank of `processes` processes, which share memory; one that fails has
+/// one error for all its ranks.
+pub(crate) fn in_processes<R, F>(
+    processes: u32,
+    config: Config,
+    main: impl Fn(Context) -> F + Sync,
+) -> Vec<Result<R, Error>>
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    let rails = ShmRail::mesh(processes, &ShmConfig::default()).unwrap();
+    let results =
+        each_in_a_thread(rails, |rail| exec_on_rail(Arc::new(rail), config.clone(), &main));
+    let each = config.ranks as usize;
+    let ranks = results.into_iter().flat_map(|results| match results {
+        Ok(results) => results.into_iter().map(Ok).collect(),
+        Err(error) => Vec::from_iter((0..each).map(|_| Err(error.clone()))),
+    });
+    ranks.collect()
+}
+
+/// Returns the result of each process.
+fn each_in_a_thread<P: Send, R: Send>(processes: Vec<P>, run: impl Fn(P) -> R + Sync) -> Vec<R> {
+    let _watchdog = watchdog(&format!("{} processes", processes.len()));
+    let run = &run;
+    thread::scope(|scope| {
+        let start = |process| scope.spawn(move || run(process));
+        let threads: Vec<_> = processes.into_iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
