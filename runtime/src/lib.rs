@@ -99,6 +99,6 @@ pub use self::scheduler::{
 };
 pub use self::scope::Scope;
 pub use self::task::{
-    Children, HeldBack, IntoAccess, JoinHandle, Once, PendingEvent, Ready, TaskBuilder, TaskLoop,
-    fail_current_task,
+    Children, HeldBack, IntoAccess, JoinHandle, OnReady, Once, PendingEvent, Ready, TaskBuilder,
+    TaskLoop, fail_current_task,
 };

@@ -22,7 +22,7 @@ pub trait Body: Send + 'static {
 }
 
 /// Returns `true` for types of bodies that lie in the record.
-pub(crate) const fn lies_in_record<B>() -> bool {
+const fn lies_in_record<B>() -> bool {
     size_of::<B>() <= INLINE && align_of::<B>() <= align_of::<Storage>()
 }
 
@@ -33,6 +33,8 @@ struct Storage([MaybeUninit<u8>; INLINE]);
 struct BodyVtable {
     run: unsafe fn(&BodyCell, RecordId) -> Poll<()>,
     drop: unsafe fn(*mut u8),
+    /// Returns the address of the body whose storage this is.
+    locate: unsafe fn(*mut u8) -> *mut u8,
 }
 
 /// The storage of a body. The spawner fills it, then the thread that runs the task owns it.
@@ -96,6 +98,7 @@ impl BodyCell {
             },
             // SAFETY: `drop` is called once with the storage of a `B`.
             drop: |at| unsafe { at.cast::<B>().drop_in_place() },
+            locate: |at| at,
         }
     }
 
@@ -115,6 +118,9 @@ impl BodyCell {
             },
             // SAFETY: `drop` is called once with the storage of a pinned box.
             drop: |at| unsafe { at.cast::<Pin<Box<B>>>().drop_in_place() },
+            // SAFETY: `locate` is called with the storage of a pinned box, which is a pointer to its
+            // value.
+            locate: |at| unsafe { at.cast::<*mut u8>().read() },
         }
     }
 
@@ -134,9 +140,16 @@ impl BodyCell {
         }
     }
 
-    /// Returns the place of a body that lies in the record, for its first field.
-    pub(crate) fn place<T>(&self) -> *mut T {
-        self.storage.get().cast()
+    /// Returns the address of the body, for its first field; `None` without a body.
+    ///
+    /// # Safety
+    /// The caller owns the cell.
+    pub(crate) unsafe fn place<T>(&self) -> Option<*mut T> {
+        // SAFETY: by the contract of this function.
+        let vtable = unsafe { *self.vtable.get() }?;
+        // SAFETY: the vtable was set together with the value in the storage.
+        let at = unsafe { (vtable.locate)(self.storage.get().cast()) };
+        Some(at.cast())
     }
 
     /// Drops the body if there is one.

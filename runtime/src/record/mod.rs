@@ -52,7 +52,7 @@ pub(crate) use self::access_list::{
     AccessId, Accesses, MoreEdges, free_all, make_room, more_edges,
 };
 pub(crate) use self::access_slot::{ARRAY_ALIGN, AccessSlot};
-pub(crate) use self::body::{Body, BodyCell, lies_in_record};
+pub(crate) use self::body::{Body, BodyCell};
 pub(crate) use self::counter::{EventCounter, SPAWNING};
 pub(crate) use self::edge::{Edge, EdgeId, Waiter};
 pub(crate) use self::group_head::GroupHead;

@@ -1,4 +1,4 @@
-//! Bodies that are called once: closures and async closures.
+//! Bodies that are called once: closures and async closures, with actions that come before them.
 //!
 //! An async body uses its place twice: first for the closure, then for the future that it returns.
 #![allow(unsafe_code, reason = "projects the pins of bodies")]
@@ -52,5 +52,29 @@ where
         let waker = waker::of_task(task);
         take_note();
         future.poll(&mut Context::from_waker(&waker))
+    }
+}
+
+/// A body with actions that come before it.
+#[repr(C)]
+pub(super) struct Prepared<A, B> {
+    /// First field, so that it is found whatever the type of the body is.
+    actions: Option<A>,
+    body: B,
+}
+
+impl<A, B> Prepared<A, B> {
+    pub(super) fn new(actions: A, body: B) -> Self {
+        Prepared { actions: Some(actions), body }
+    }
+}
+
+impl<A: Send + 'static, B: Body> Body for Prepared<A, B> {
+    const ACTS: bool = true;
+
+    #[inline]
+    fn run(self: Pin<&mut Self>, task: RecordId) -> Poll<()> {
+        // SAFETY: the body is pinned with the whole, and never moved out of it.
+        unsafe { self.map_unchecked_mut(|prepared| &mut prepared.body) }.run(task)
     }
 }

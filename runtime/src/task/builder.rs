@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::body::{AsyncBody, Call};
 use super::clause::{Clause, IntoAccess, Many, One};
 use super::handle::{JoinHandle, promise};
-use super::ready::{Actions, Before, Ready};
+use super::ready::{Action, Actions, Before, CommonAction, OnReady, Ready};
 use super::spawn::spawn;
 use crate::data::{Mode, Region};
 use crate::dependency::{Clauses, Declared, Joins};
@@ -198,11 +198,23 @@ impl<'a, C, A: Before, S> TaskBuilder<'a, C, A, S> {
     /// no task itself. If it panics the task fails and does not run. Actions of a task that has
     /// failed or is cancelled before do not run.
     ///
-    /// **Cost**: two allocations. **Source**: `onready` of OmpSs-2.
+    /// **Cost**: an allocation. **Source**: `onready` of OmpSs-2.
     pub fn on_ready(
         self,
         action: impl FnOnce(&Ready) + Send + 'static,
     ) -> TaskBuilder<'a, C, Actions, S> {
+        self.acting(Action::Own(Box::new(action)))
+    }
+
+    /// Adds an action as [`TaskBuilder::on_ready`] does, which several tasks may have in common.
+    ///
+    /// **Cost**: no allocation for the first action of a task.
+    pub fn on_ready_of(self, action: Arc<dyn OnReady>) -> TaskBuilder<'a, C, Actions, S> {
+        self.acting(Action::Common(CommonAction::new(action)))
+    }
+
+    #[inline]
+    fn acting(self, action: Action) -> TaskBuilder<'a, C, Actions, S> {
         let TaskBuilder { group, nest, traits, clauses, actions, runs } = self;
         TaskBuilder { group, nest, traits, clauses, actions: actions.and(action), runs }
     }

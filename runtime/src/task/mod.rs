@@ -41,7 +41,7 @@ pub use self::clause::{Clause, IntoAccess, Many, One};
 pub use self::event::PendingEvent;
 pub use self::failure::fail_current_task;
 pub use self::handle::JoinHandle;
-pub use self::ready::{Actions, Before, HeldBack, Ready};
+pub use self::ready::{Actions, Before, HeldBack, OnReady, Ready};
 pub use self::task_loop::TaskLoop;
 
 pub(crate) use self::failure::{defer_release, fail, has_failed, is_unwinding};

@@ -5,9 +5,11 @@
 //! edge to the task: it owns the task then. While they run, and as long as a [`HeldBack`] is left,
 //! the units of `pending` are theirs; the thread that takes the last one goes on with the task.
 
-use std::pin::Pin;
-use std::task::Poll;
+use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
+
+use super::body::Prepared;
 use super::{failure, run};
 use crate::callback;
 use crate::dependency::acquire_tile_locks;
@@ -20,7 +22,7 @@ pub trait Before: Sized {
     const ACTS: bool;
     /// Adds an action at the end.
     #[doc(hidden)]
-    fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions;
+    fn and(self, action: Action) -> Actions;
     /// Puts the actions in front of `body`.
     #[doc(hidden)]
     fn before<B: Body>(self, body: B) -> impl Body;
@@ -29,8 +31,9 @@ pub trait Before: Sized {
 impl Before for () {
     const ACTS: bool = false;
 
-    fn and(self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions {
-        Actions(vec![Box::new(action)])
+    #[inline]
+    fn and(self, action: Action) -> Actions {
+        Actions(smallvec![action])
     }
 
     #[inline]
@@ -39,37 +42,69 @@ impl Before for () {
     }
 }
 
-type Action = Box<dyn FnOnce(&Ready) + Send>;
+/// An action that several tasks have in common, each by a handle: see
+/// [`TaskBuilder::on_ready_of`](crate::TaskBuilder::on_ready_of).
+pub trait OnReady: Send + Sync + 'static {
+    /// Acts for a task that has become ready.
+    fn act(self: Arc<Self>, ready: &Ready);
 
-/// Actions of a task, in the order they were given.
-pub struct Actions(Vec<Action>);
+    /// Takes note of a task for which the action will not act: it has failed or was cancelled before, or
+    /// was never spawned.
+    fn give_up(&self) {}
+}
+
+/// An action of a task.
+#[doc(hidden)]
+pub enum Action {
+    Own(Box<dyn FnOnce(&Ready) + Send>),
+    Common(CommonAction),
+}
+
+/// An action in common until one task has taken it, or given it up.
+#[doc(hidden)]
+pub struct CommonAction(Option<Arc<dyn OnReady>>);
+
+impl CommonAction {
+    pub(super) fn new(action: Arc<dyn OnReady>) -> Self {
+        CommonAction(Some(action))
+    }
+}
+
+impl Drop for CommonAction {
+    fn drop(&mut self) {
+        if let Some(action) = self.0.take() {
+            action.give_up();
+        }
+    }
+}
+
+impl Action {
+    fn act(self, ready: &Ready) {
+        match self {
+            Action::Own(action) => action(ready),
+            Action::Common(mut action) => {
+                if let Some(action) = action.0.take() {
+                    action.act(ready);
+                }
+            }
+        }
+    }
+}
+
+/// Actions of a task, in the order they were given. Usually one.
+pub struct Actions(SmallVec<[Action; 1]>);
 
 impl Before for Actions {
     const ACTS: bool = true;
 
-    fn and(mut self, action: impl FnOnce(&Ready) + Send + 'static) -> Actions {
-        self.0.push(Box::new(action));
+    fn and(mut self, action: Action) -> Actions {
+        self.0.push(action);
         self
     }
 
+    #[inline]
     fn before<B: Body>(self, body: B) -> impl Body {
-        Prepared { actions: Some(self), body: Box::pin(body) }
-    }
-}
-
-/// A body with actions that come before it.
-#[repr(C)]
-pub(super) struct Prepared<B> {
-    /// First field, so that it is found whatever the type of the body is.
-    actions: Option<Actions>,
-    body: Pin<Box<B>>,
-}
-
-impl<B: Body> Body for Prepared<B> {
-    const ACTS: bool = true;
-
-    fn run(mut self: Pin<&mut Self>, task: RecordId) -> Poll<()> {
-        self.body.as_mut().run(task)
+        Prepared::new(self, body)
     }
 }
 
@@ -166,7 +201,7 @@ fn act(id: RecordId) {
     for action in actions {
         // After a failure the others are dropped.
         let act =
-            || if failure::has_failed(id) { drop(action) } else { action(&Ready { task: id }) };
+            || if failure::has_failed(id) { drop(action) } else { action.act(&Ready { task: id }) };
         if let Err(reason) = running::outside_tasks(Some(id), || callback::call("an action", act)) {
             failure::fail(id, reason);
         }

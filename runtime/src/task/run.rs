@@ -9,14 +9,13 @@ use std::thread;
 use talpf_primitives::assert_nothing_held;
 
 use super::failure;
-use super::ready::{Actions, Prepared, take_steps};
+use super::ready::{Actions, take_steps};
 use super::release::release_unheld;
 use crate::dependency::{OpenAccess, ReadySink};
 use crate::error::Failure;
 use crate::group::GroupInner;
 use crate::record::{
-    Accesses, Nest, Phase, Record, RecordId, Role, SPAWNING, free_all, lies_in_record, record,
-    running, take_note,
+    Accesses, Nest, Phase, Record, RecordId, Role, SPAWNING, free_all, record, running, take_note,
 };
 use crate::replay;
 use crate::scheduler::{self, Reason, Runner};
@@ -251,10 +250,10 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
 
 /// Takes the actions of a task that is ready and not queued yet.
 pub(super) fn take_actions(task: RecordId) -> Option<Actions> {
-    const { assert!(lies_in_record::<Prepared<()>>()) };
-    let actions = record(task).body.place::<Option<Actions>>();
-    // SAFETY: the task has actions, so its body is a `Prepared`, which begins with them; and the
-    // caller has followed its last edge, so it is the caller's.
+    // SAFETY: the caller has followed the last edge of the task, so it is the caller's.
+    let actions = unsafe { record(task).body.place::<Option<Actions>>() }?;
+    // SAFETY: the task has actions, so its body is a `Prepared` with `Actions`, which it
+    // begins with.
     unsafe { &mut *actions }.take()
 }
 

@@ -1,10 +1,13 @@
 //! Actions of a task when it becomes ready, which may hold it back.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use futures::channel::oneshot;
-use talpf_runtime::{Array, Children, Config, Error, HeldBack, PendingEvent, Runtime, Standing};
+use talpf_runtime::{
+    Array, Children, Config, Error, HeldBack, OnReady, PendingEvent, Ready, Runtime, Standing,
+};
 
 use crate::common::{self, Drops, Flag, Log};
 
@@ -347,4 +350,60 @@ fn a_task_that_is_replayed_cannot_act() {
         other => panic!("an error was expected, not {other:?}"),
     }
     runtime.wait_blocking().unwrap();
+}
+
+/// An action in common that logs what becomes of it.
+struct Logged(Log<&'static str>);
+
+impl OnReady for Logged {
+    fn act(self: Arc<Self>, _: &Ready) {
+        self.0.add("acts");
+    }
+
+    fn give_up(&self) {
+        self.0.add("given up");
+    }
+}
+
+#[test]
+fn tasks_with_an_action_in_common_act_each_for_itself() {
+    let _watchdog = common::watchdog();
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64], 1).unwrap();
+    let log = Log::new();
+    let logged = Arc::new(Logged(log.clone()));
+    // The body is larger than the room for it in the record of a task.
+    let large = [1u64; 100];
+    for _ in 0..2 {
+        let (own, body) = (log.clone(), log.clone());
+        let task = runtime.task("acts").inout(&array.all());
+        let task =
+            task.on_ready_of(Arc::<Logged>::clone(&logged)).on_ready(move |_| own.add("own"));
+        task.spawn(move |mut array| {
+            array[0] += large.iter().sum::<u64>();
+            body.add("runs");
+        })
+        .unwrap();
+    }
+    runtime.wait_blocking().unwrap();
+    assert_eq!(log.take(), ["acts", "own", "runs", "acts", "own", "runs"]);
+    let read = runtime.task("read").input(&array.all()).run(|array| array[0]).unwrap();
+    assert_eq!(runtime.block_on(read).unwrap().unwrap(), 200);
+}
+
+#[test]
+fn a_task_that_will_not_run_gives_an_action_in_common_up() {
+    let _watchdog = common::watchdog();
+    common::quiet_panics();
+    let runtime = common::runtime(1);
+    let array = Array::new(&runtime, vec![0u64], 1).unwrap();
+    let log = Log::new();
+    let logged = Arc::new(Logged(log.clone()));
+    runtime.task("fails").inout(&array.all()).spawn(|_| panic!("on purpose")).unwrap();
+    let task = runtime.task("acts").inout(&array.all());
+    task.on_ready_of(Arc::<Logged>::clone(&logged)).spawn(|_| panic!("ran")).unwrap();
+    common::failure(runtime.wait_blocking());
+    assert_eq!(log.take(), ["given up"]);
+    drop(runtime.task("never spawned").on_ready_of(logged));
+    assert_eq!(log.take(), ["given up"]);
 }
