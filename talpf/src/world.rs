@@ -224,7 +224,7 @@ impl FailureObserver for World {
             sender.own.windows.fail(&reason);
             let mut follows = Follows::default();
             sender.own.notifications.fail(&reason, &mut follows);
-            sender.peers.follow_up(sender.rank(), follows);
+            sender.peers.follow_up(sender.rank(), &mut follows);
             sender.open_rounds.fail(&reason);
             sender.try_again();
             sender.own.wake_poller();

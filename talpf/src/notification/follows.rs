@@ -1,21 +1,38 @@
 //! Deferred actions of a table of notifications, once its lock is released.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
+use talpf_runtime::HeldBack;
 
 use super::Notification;
+use super::last::Last;
 use crate::error::Error;
 use crate::numbers::{ArrivalNumber, Rank};
 use crate::window::Parked;
 
-/// The end of a wait, called once and under no lock. Its drop without a call gives the wait up.
-pub(crate) type Completion = Box<dyn FnOnce(Result<Notification, Error>) + Send>;
+/// The end of a wait, which comes once and under no lock. Its drop before that gives the wait up.
+pub(crate) enum Completion {
+    /// Lets a task go on, and leaves the notification for its body.
+    Task(HeldBack, Arc<Last>),
+    /// Ends a future.
+    Future(Arc<dyn Awaiter>),
+    /// Calls a function.
+    Call(Box<dyn FnOnce(Result<Notification, Error>) + Send>),
+}
+
+/// The side of a wait that awaits its result.
+pub(crate) trait Awaiter: Send + Sync {
+    /// Takes the result.
+    fn complete(&self, result: Result<Notification, Error>);
+}
 
 /// Deferred actions of a table. Usually none, or the end of one wait.
 #[derive(Default)]
 #[must_use = "waits have to end, and operations that may land have to be posted"]
 pub(crate) struct Follows {
     /// Waits that end.
-    pub(crate) ended: SmallVec<[Ended; 1]>,
+    ended: SmallVec<[Ended; 1]>,
     rest: Option<Box<Lists>>,
 }
 
@@ -31,8 +48,8 @@ pub(crate) struct Lists {
 
 /// A wait that ends.
 pub(crate) struct Ended {
-    pub(super) completion: Completion,
-    pub(super) result: Result<Notification, Error>,
+    completion: Completion,
+    result: Result<Notification, Box<Error>>,
 }
 
 /// An operation that may land, on its way out of the table.
@@ -45,7 +62,17 @@ pub(crate) struct Admitted {
 impl Ended {
     /// Ends the wait.
     pub(crate) fn complete(self) {
-        (self.completion)(self.result);
+        let Ended { completion, result } = self;
+        let result = result.map_err(|error| *error);
+        match (completion, result) {
+            (Completion::Task(held, last), Ok(notification)) => {
+                last.set(notification);
+                drop(held);
+            }
+            (Completion::Task(held, _), Err(error)) => held.fail(error.to_string()),
+            (Completion::Future(awaiter), result) => awaiter.complete(result),
+            (Completion::Call(call), result) => call(result),
+        }
     }
 }
 
@@ -53,6 +80,21 @@ impl Follows {
     #[inline]
     pub(crate) fn is_nothing(&self) -> bool {
         self.ended.is_empty() && self.rest.is_none()
+    }
+
+    /// Returns `true` if there is nothing but ends of waits.
+    #[inline]
+    pub(crate) fn only_ends(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// Ends the waits.
+    #[inline]
+    pub(crate) fn end_waits(&mut self) {
+        match self.ended.len() {
+            1 => self.ended.pop().into_iter().for_each(Ended::complete),
+            _ => std::mem::take(&mut self.ended).into_iter().for_each(Ended::complete),
+        }
     }
 
     pub(super) fn lists(&mut self) -> &mut Lists {
@@ -65,6 +107,6 @@ impl Follows {
     }
 
     pub(super) fn end(&mut self, completion: Completion, result: Result<Notification, Error>) {
-        self.ended.push(Ended { completion, result });
+        self.ended.push(Ended { completion, result: result.map_err(Box::new) });
     }
 }

@@ -3,23 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use talpf_primitives::Mutex;
 use talpf_runtime::Region;
 
 use super::Notification;
+use super::awaited::Awaited;
 use super::of_rank::OfRank;
 use crate::error::Error;
-use crate::window::Area;
 
 /// A region in which puts that come with notifications of one id land, for tasks that receive them:
 /// [`NotifiedTask::inbox`](crate::NotifiedTask::inbox). Clones are handles of the same inbox. Made by
 /// [`Notifications::inbox`](crate::Notifications::inbox).
 pub struct Inbox<'r, T, D> {
-    pub(super) notifications: OfRank,
     pub(super) region: Region<'r, T, D>,
-    pub(super) area: Area,
-    pub(super) id: u32,
-    pub(super) last: Arc<Mutex<Option<Notification>>>,
+    pub(super) awaited: Arc<Awaited>,
 }
 
 impl<'r, T: Send + Sync, D> Inbox<'r, T, D> {
@@ -29,8 +25,8 @@ impl<'r, T: Send + Sync, D> Inbox<'r, T, D> {
         id: u32,
     ) -> Result<Self, Error> {
         notifications.table().check_id(id)?;
-        let (area, notifications) = (notifications.area_of(region)?, notifications.clone());
-        Ok(Inbox { notifications, region: *region, area, id, last: Arc::default() })
+        let area = notifications.area_of(region)?;
+        Ok(Inbox { region: *region, awaited: Awaited::new(notifications, id, Some(area)) })
     }
 }
 
@@ -38,21 +34,19 @@ impl<T, D> Inbox<'_, T, D> {
     /// Returns a function for the bodies of tasks that receive: it returns the notification that has
     /// brought the data, while the task holds the region.
     pub fn last(&self) -> impl Fn() -> Option<Notification> + Clone + Send + Sync + use<T, D> {
-        let last = Arc::clone(&self.last);
-        move || *last.lock()
+        let awaited = Arc::clone(&self.awaited);
+        move || awaited.last()
     }
 }
 
 impl<T, D> Clone for Inbox<'_, T, D> {
     fn clone(&self) -> Self {
-        let Inbox { notifications, region, area, id, last } = self;
-        let (notifications, last) = (notifications.clone(), Arc::clone(last));
-        Inbox { notifications, region: *region, area: *area, id: *id, last }
+        Inbox { region: self.region, awaited: Arc::clone(&self.awaited) }
     }
 }
 
 impl<T, D> fmt::Debug for Inbox<'_, T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Inbox of {} for notification {}", self.notifications.rank(), self.id)
+        write!(f, "Inbox of {} for notification {}", self.awaited.rank(), self.awaited.id())
     }
 }

@@ -28,11 +28,13 @@
 //! **Threads.** Any thread calls the table, which has one lock. Waits end, and parked operations are
 //! posted, under no lock ([`Follows`]).
 
+mod awaited;
 mod claim;
 mod follows;
 mod handle;
 mod id;
 mod inbox;
+mod last;
 mod of_rank;
 mod report;
 mod spawned_put;
@@ -50,6 +52,6 @@ pub use self::task::{Notified, NotifiedTask};
 pub use self::wait::{Receive, Wait, WaitAll};
 
 pub(crate) use self::claim::NotifiedClaim;
-pub(crate) use self::follows::{Ended, Follows, Lists};
+pub(crate) use self::follows::{Follows, Lists};
 pub(crate) use self::spawned_put::SpawnedPut;
 pub(crate) use self::table::NotificationTable;

@@ -70,7 +70,7 @@ impl OfRank {
             Awaits::Any(ids) => table.wait_any(ids, completion, &mut follows),
         };
         let waits = follows.is_nothing();
-        self.follow_up(follows);
+        self.follow_up(&mut follows);
         if waits {
             // From here on peers notify; this poll sees what they posted before.
             self.receiver.poll();
@@ -83,10 +83,11 @@ impl OfRank {
     pub(super) fn give_back(&self, notification: Notification) {
         let mut follows = Follows::default();
         self.table().give_back(notification, &mut follows);
-        self.follow_up(follows);
+        self.follow_up(&mut follows);
     }
 
-    fn follow_up(&self, follows: Follows) {
+    #[inline]
+    fn follow_up(&self, follows: &mut Follows) {
         self.sender().peers.follow_up(self.rank(), follows);
     }
 

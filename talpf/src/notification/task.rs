@@ -3,36 +3,30 @@
 use std::fmt;
 use std::sync::Arc;
 
-use talpf_primitives::Mutex;
 use talpf_runtime::clause::{Actions, Append, Before, One};
-use talpf_runtime::{InOut, Ready, TaskBuilder};
+use talpf_runtime::{InOut, TaskBuilder};
 
-use super::follows::Completion;
-use super::of_rank::{Awaits, OfRank};
+use super::awaited::Awaited;
+use super::of_rank::OfRank;
 use super::{Inbox, Notification};
 use crate::error::Error;
-use crate::window::Area;
 
 /// An event of tasks: a notification of one id, without an inbox. Clones are handles of the same
 /// event. Made by
 /// [`Notifications::event`](crate::Notifications::event).
 #[derive(Clone)]
-pub struct Notified {
-    notifications: OfRank,
-    id: u32,
-    last: Arc<Mutex<Option<Notification>>>,
-}
+pub struct Notified(Arc<Awaited>);
 
 impl Notified {
     pub(super) fn new(notifications: &OfRank, id: u32) -> Result<Self, Error> {
         notifications.table().check_id(id)?;
-        Ok(Notified { notifications: notifications.clone(), id, last: Arc::default() })
+        Ok(Notified(Awaited::new(notifications, id, None)))
     }
 
     /// Returns the last notification that has let a task with this event run. In the body of a task
     /// that is its own, as long as the next task with the event is ordered behind it.
     pub fn notification(&self) -> Option<Notification> {
-        *self.last.lock()
+        self.0.last()
     }
 }
 
@@ -73,7 +67,7 @@ impl Notified {
 /// **Errors**: if a task before it fails, a task does not wait, and the run fails if it has an inbox
 /// ([`Error::InboxGivenUp`]). If the run fails, as it does when a group is cancelled, so do the tasks
 /// that wait.
-/// **Cost**: three allocations. A task of an iteration ([`Context::iterate`](crate::Context::iterate))
+/// **Cost**: no allocation for the first such clause of a task, one for all further ones. A task of an iteration ([`Context::iterate`](crate::Context::iterate))
 /// cannot have such clauses.
 pub trait NotifiedTask<'a, C>: Sized {
     /// Makes the task wait for a notification.
@@ -88,68 +82,20 @@ pub trait NotifiedTask<'a, C>: Sized {
 
 impl<'a, C, A: Before> NotifiedTask<'a, C> for TaskBuilder<'a, C, A> {
     fn notified(self, event: &Notified) -> TaskBuilder<'a, C, Actions> {
-        let Notified { notifications, id, last } = event.clone();
-        self.on_ready(Expecting::new(notifications, id, None, last).begin())
+        self.on_ready_of(Arc::<Awaited>::clone(&event.0))
     }
 
     fn inbox<'r, T, D>(self, inbox: &Inbox<'r, T, D>) -> TaskBuilder<'a, C::Longer, Actions>
     where
         C: Append<One<'r, InOut<T, D>>>,
     {
-        let Inbox { notifications, region, area, id, last } = inbox;
-        let expecting = Expecting::new(notifications.clone(), *id, Some(*area), Arc::clone(last));
-        self.inout(region).on_ready(expecting.begin())
-    }
-}
-
-/// The wait of a task that has not begun. If the task does not run because one before it failed, the
-/// drop fails the run: a put to its inbox would stay parked.
-struct Expecting {
-    notifications: OfRank,
-    id: u32,
-    inbox: Option<Area>,
-    last: Arc<Mutex<Option<Notification>>>,
-    has_begun: bool,
-}
-
-impl Expecting {
-    fn new(
-        notifications: OfRank,
-        id: u32,
-        inbox: Option<Area>,
-        last: Arc<Mutex<Option<Notification>>>,
-    ) -> Self {
-        Expecting { notifications, id, inbox, last, has_begun: false }
-    }
-
-    /// Returns the action that begins the wait.
-    fn begin(mut self) -> impl FnOnce(&Ready) + Send + 'static {
-        move |ready| {
-            self.has_begun = true;
-            let (held, last) = (ready.hold_back(), Arc::clone(&self.last));
-            let completion: Completion = Box::new(move |result| match result {
-                Ok(notification) => {
-                    *last.lock() = Some(notification);
-                    drop(held);
-                }
-                Err(error) => held.fail(error.to_string()),
-            });
-            self.notifications.begin(Awaits::One(self.id, self.inbox), completion);
-        }
-    }
-}
-
-impl Drop for Expecting {
-    fn drop(&mut self) {
-        if !self.has_begun && self.inbox.is_some() {
-            let rank = self.notifications.rank();
-            self.notifications.sender().fail(&Error::InboxGivenUp { rank, id: self.id });
-        }
+        let Inbox { region, awaited } = inbox;
+        self.inout(region).on_ready_of(Arc::<Awaited>::clone(awaited))
     }
 }
 
 impl fmt::Debug for Notified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Notified ({} of {})", self.id, self.notifications.rank())
+        write!(f, "Notified ({} of {})", self.0.id(), self.0.rank())
     }
 }

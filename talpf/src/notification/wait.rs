@@ -12,15 +12,23 @@ use talpf_primitives::Mutex;
 use talpf_runtime::InOut;
 
 use super::Notification;
-use super::follows::Completion;
+use super::follows::{Awaiter, Completion};
 use super::id::WaiterNumber;
 use super::of_rank::{Awaits, OfRank};
 use crate::error::Error;
 use crate::foreign;
 use crate::held_guard::HeldGuard;
 
-/// The state of a wait that both its future and its completion know.
-enum Shared {
+/// The part of a wait that both its future and its completion know.
+struct Shared {
+    notifications: OfRank,
+    outcome: Mutex<Outcome>,
+    /// `true` if a notification has brought data that no other wait can have.
+    has_inbox: bool,
+}
+
+/// The outcome of a wait.
+enum Outcome {
     Waiting(Option<Waker>),
     Ended(Option<Result<Notification, Error>>),
     Detached,
@@ -28,54 +36,48 @@ enum Shared {
 
 /// A wait, from its declaration to its result.
 struct State {
-    notifications: OfRank,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Shared>,
     /// The notifications that it is for, until it begins.
     awaits: Option<Awaits>,
     /// The number of the wait, if it has begun and not ended at once, and its ids.
     begun: Option<(WaiterNumber, Range<u32>)>,
-    /// `true` if a notification has brought data that no other wait can have.
-    has_inbox: bool,
 }
 
 impl State {
     fn new(notifications: &OfRank, awaits: Option<Awaits>) -> Self {
-        let shared = Arc::new(Mutex::new(Shared::Waiting(None)));
+        let notifications = notifications.clone();
+        let outcome = Mutex::new(Outcome::Waiting(None));
         let has_inbox = matches!(awaits, Some(Awaits::One(_, Some(_))));
-        State { notifications: notifications.clone(), shared, awaits, begun: None, has_inbox }
+        let shared = Arc::new(Shared { notifications, outcome, has_inbox });
+        State { shared, awaits, begun: None }
     }
 
-    /// Begins the wait, unless it has begun. `before` is called with the result before the future has
-    /// it.
-    fn begin(&mut self, before: impl FnOnce(&Result<Notification, Error>) + Send + 'static) {
+    /// Begins the wait with the completion that is made for its shared part, unless it has begun.
+    fn begin(&mut self, completion: impl FnOnce(Arc<Shared>) -> Completion) {
         let Some(awaits) = self.awaits.take() else {
             return;
         };
-        let (shared, notifications) = (Arc::clone(&self.shared), self.notifications.clone());
-        let completion: Completion = Box::new(move |result| {
-            before(&result);
-            complete(&shared, &notifications, result);
-        });
+        let completion = completion(Arc::clone(&self.shared));
         let ids = awaits.ids();
-        let number = self.notifications.begin(awaits, completion);
+        let number = self.shared.notifications.begin(awaits, completion);
         self.begun = number.map(|number| (number, ids));
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Notification, Error>> {
-        let State { notifications, shared, .. } = self;
+        let Shared { notifications, outcome, .. } = &*self.shared;
         notifications.sender().batches.post_all();
-        let ended = || matches!(*shared.lock(), Shared::Ended(_)).then_some(());
+        let ended = || matches!(*outcome.lock(), Outcome::Ended(_)).then_some(());
         notifications.round.poll_while_spare(ended);
         // Wakers may be code of the program, which runs under no lock: neither clones nor drops.
         let waker = Some(cx.waker().clone());
-        let mut state = shared.lock();
+        let mut state = outcome.lock();
         let unused = match &mut *state {
-            Shared::Ended(result) => {
+            Outcome::Ended(result) => {
                 let polled_again = || Err(Error::Runtime(talpf_runtime::Error::ShutDown));
                 return Poll::Ready(result.take().unwrap_or_else(polled_again));
             }
-            Shared::Waiting(before) => std::mem::replace(before, waker),
-            Shared::Detached => waker,
+            Outcome::Waiting(before) => std::mem::replace(before, waker),
+            Outcome::Detached => waker,
         };
         drop(state);
         drop(unused);
@@ -84,35 +86,36 @@ impl State {
     }
 }
 
-/// Passes the result of a wait to its future. A notification for a future that was dropped ends
-/// another wait.
-fn complete(shared: &Mutex<Shared>, notifications: &OfRank, result: Result<Notification, Error>) {
-    let mut state = shared.lock();
-    if matches!(*state, Shared::Detached) {
-        return;
-    }
-    let before = std::mem::replace(&mut *state, Shared::Ended(Some(result)));
-    drop(state);
-    if let Shared::Waiting(Some(waker)) = before
-        && let Err(panic) = foreign::call("a waker", || waker.wake())
-    {
-        notifications.sender().fail_foreign("a waker", &panic);
+impl Awaiter for Shared {
+    /// Passes the result to the future, unless that was dropped.
+    fn complete(&self, result: Result<Notification, Error>) {
+        let mut state = self.outcome.lock();
+        if matches!(*state, Outcome::Detached) {
+            return;
+        }
+        let before = std::mem::replace(&mut *state, Outcome::Ended(Some(result)));
+        drop(state);
+        if let Outcome::Waiting(Some(waker)) = before
+            && let Err(panic) = foreign::call("a waker", || waker.wake())
+        {
+            self.notifications.sender().fail_foreign("a waker", &panic);
+        }
     }
 }
 
 impl Drop for State {
     fn drop(&mut self) {
-        let before = std::mem::replace(&mut *self.shared.lock(), Shared::Detached);
-        let notifications = &self.notifications;
+        let Shared { notifications, outcome, has_inbox } = &*self.shared;
+        let before = std::mem::replace(&mut *outcome.lock(), Outcome::Detached);
         match before {
-            Shared::Ended(Some(Ok(notification))) if !self.has_inbox => {
+            Outcome::Ended(Some(Ok(notification))) if !has_inbox => {
                 notifications.give_back(notification);
             }
-            Shared::Waiting(_) => {
+            Outcome::Waiting(_) => {
                 let table = notifications.table();
                 drop(self.begun.take().and_then(|(number, ids)| table.give_up(number, ids)));
             }
-            Shared::Ended(_) | Shared::Detached => {}
+            Outcome::Ended(_) | Outcome::Detached => {}
         }
     }
 }
@@ -131,7 +134,7 @@ impl Future for Wait {
     type Output = Result<Notification, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.begin(|_| ());
+        self.0.begin(|shared| Completion::Future(shared));
         self.0.poll(cx)
     }
 }
@@ -155,7 +158,7 @@ impl Future for WaitAll {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let WaitAll { waits, taken } = &mut *self;
-        waits.iter_mut().for_each(|wait| wait.0.begin(|_| ()));
+        waits.iter_mut().for_each(|wait| wait.0.begin(|shared| Completion::Future(shared)));
         while let Some(next) = waits.get_mut(taken.len()) {
             match Pin::new(next).poll(cx) {
                 Poll::Ready(Ok(notification)) => taken.push(notification),
@@ -172,7 +175,7 @@ impl Drop for WaitAll {
     fn drop(&mut self) {
         // Those that have come are for later waits, in their order.
         for (wait, notification) in self.waits.iter().zip(std::mem::take(&mut self.taken)) {
-            *wait.0.shared.lock() = Shared::Ended(Some(Ok(notification)));
+            *wait.0.shared.outcome.lock() = Outcome::Ended(Some(Ok(notification)));
         }
         while self.waits.pop().is_some() {}
     }
@@ -213,9 +216,14 @@ impl<T: Pod + Send + Sync, D: Send + 'static> Future for Receive<T, D> {
         match unbegun.take() {
             Some((guard, None)) => {
                 let returned = Arc::clone(returned);
-                state.begin(move |result| match result {
-                    Ok(_) => *returned.lock() = Some(guard),
-                    Err(error) => Box::new(guard).poison(&error.to_string()),
+                state.begin(move |shared| {
+                    Completion::Call(Box::new(move |result| {
+                        match &result {
+                            Ok(_) => *returned.lock() = Some(guard),
+                            Err(error) => Box::new(guard).poison(&error.to_string()),
+                        }
+                        shared.complete(result);
+                    }))
                 });
             }
             Some((_, Some(error))) => return Poll::Ready(Err(error)),

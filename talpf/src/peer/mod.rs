@@ -15,7 +15,7 @@ mod notify;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::notification::{Ended, Follows, Lists, NotifiedClaim};
+use crate::notification::{Follows, Lists, NotifiedClaim};
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::processes::{RemotePeer, WindowRequest};
 use crate::window::{Claim, Freed, Landing, Outcome, Parked, Rest, Together};
@@ -163,36 +163,39 @@ impl Peers {
 
     /// Runs the deferred actions of the notifications of `target`: ends waits, posts operations that
     /// may land, refuses others, and retries those of sources that have credit again. The caller
-    /// holds no lock.
+    /// holds no lock. Leaves none.
     #[inline]
-    pub(crate) fn follow_up(&self, target: Rank, follows: Follows) {
-        if !follows.is_nothing() {
-            self.follow_up_slow(target, follows);
+    pub(crate) fn follow_up(&self, target: Rank, follows: &mut Follows) {
+        if !follows.is_nothing()
+            && let Some(peer) = self.local(target)
+        {
+            if follows.only_ends() {
+                follows.end_waits();
+            } else {
+                self.follow_up_slow(peer, follows);
+            }
+            if peer.notifications.has_delayed() {
+                peer.wake_poller();
+            }
         }
     }
 
-    fn follow_up_slow(&self, target: Rank, mut follows: Follows) {
-        let Some(peer) = self.local(target) else {
-            return;
-        };
+    #[cold]
+    fn follow_up_slow(&self, peer: &LocalPeer, follows: &mut Follows) {
         while !follows.is_nothing() {
-            let ended = std::mem::take(&mut follows.ended);
             let Lists { admitted, refused, sources } = follows.take_lists();
             let has_posted = !admitted.is_empty();
             for mut admitted in admitted {
                 let post = admitted.operation.post();
-                peer.notifications.end_to_post(admitted, post, &mut follows);
+                peer.notifications.end_to_post(admitted, post, follows);
             }
             if has_posted {
-                self.notify_waiting(target);
+                self.notify_waiting(peer.rank);
             }
-            ended.into_iter().for_each(Ended::complete);
+            follows.end_waits();
             refused.into_iter().for_each(Parked::refuse);
             // Remote ranks count their credit themselves.
             sources.iter().filter_map(|rank| self.local(*rank)).for_each(LocalPeer::resume);
-        }
-        if peer.notifications.has_delayed() {
-            peer.wake_poller();
         }
     }
 

@@ -58,7 +58,7 @@ impl Deferred {
             targets.into_iter().for_each(|target| sender.peers.notify(target));
         }
         if !self.notified.is_nothing() {
-            sender.peers.follow_up(sender.rank(), std::mem::take(&mut self.notified));
+            sender.peers.follow_up(sender.rank(), &mut self.notified);
         }
         if sender.has_retries() {
             sender.try_again();
