@@ -87,11 +87,14 @@ impl State {
 }
 
 impl Awaiter for Shared {
-    /// Passes the result to the future, unless that was dropped.
+    /// Passes the result to the future. A notification for one that was dropped meanwhile ends another
+    /// wait.
     fn complete(&self, result: Result<Notification, Error>) {
         let mut state = self.outcome.lock();
         if matches!(*state, Outcome::Detached) {
-            return;
+            drop(state);
+            let unused = result.ok().filter(|_| !self.has_inbox);
+            return unused.into_iter().for_each(|unused| self.notifications.give_back(unused));
         }
         let before = std::mem::replace(&mut *state, Outcome::Ended(Some(result)));
         drop(state);

@@ -198,3 +198,21 @@ fn an_error_that_panics_as_it_is_shown_ends_the_run() {
     // The error of the run is shown again, to those who call.
     assert!(!matches!(std::panic::catch_unwind(run), Ok(Ok(()))));
 }
+
+/// The waker of one wait drops another one that has ended at the same time.
+#[test]
+fn a_waker_that_drops_a_wait_leaves_its_notification_to_the_next() {
+    let ends = common::run(common::watched(1, 1), |ctx| async move {
+        let notifications = ctx.notifications();
+        let [mut starts, mut first, mut second] = [0, 1, 2].map(|id| notifications.wait(id));
+        poll_with(&mut second, Waker::noop().clone());
+        poll_with(&mut first, Call::waker(move || drop(second)));
+        let both = notifications.clone();
+        let notify_both =
+            move || [1, 2].into_iter().for_each(|id| drop(both.notify(0, id, 10 * id)));
+        poll_with(&mut starts, Call::waker(notify_both));
+        notifications.notify(0, 0, 0).await?;
+        Ok::<_, Error>([first.await?.value, notifications.wait(2).await?.value])
+    });
+    assert_eq!(ends.unwrap(), [[10, 20]]);
+}
