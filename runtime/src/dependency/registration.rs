@@ -20,8 +20,7 @@ use super::{Clauses, Declared, Domain, Joins, OpenReduction};
 use crate::data::{ArrayLabel, Mode};
 use crate::error::Error;
 use crate::record::{
-    AccessHead, AccessId, AccessSlot, Accesses, EDGES, EdgeId, MoreEdges, Record, RecordId, Role,
-    Waiter,
+    AccessHead, AccessId, AccessSlot, Accesses, EdgeRoom, Record, RecordId, Role, Waiter,
 };
 
 /// The result of a registration.
@@ -46,6 +45,7 @@ pub(crate) fn register<'r>(
         waiter: Waiter::new(id, false),
         task,
         free: Accesses::of(task),
+        room: EdgeRoom::of(id),
         edges: 0,
         weak_edges: 0,
         unusual: None,
@@ -74,6 +74,8 @@ struct Registration {
     task: &'static Record,
     /// Slots of the accesses that are not registered yet.
     free: Accesses,
+    /// Room for links.
+    room: EdgeRoom,
     edges: u32,
     /// Number of those links that the task does not wait for before it runs.
     weak_edges: u32,
@@ -82,9 +84,8 @@ struct Registration {
 }
 
 /// The state of a registration that has to do more than link the task.
+#[derive(Default)]
 struct Unusual {
-    /// Links for which the record of the task has no room.
-    more_edges: MoreEdges,
     /// `true` if the access that is being registered conflicts with another one of its task.
     meets_itself: bool,
     /// Conflicting accesses that were passed on, inside which conflicts are still to be searched.
@@ -199,10 +200,7 @@ impl Registration {
             self.unusual().meets_itself = true;
             return true;
         }
-        let id = match self.edges as usize {
-            index if index < EDGES => EdgeId::new(self.id, index),
-            index => self.unusual().more_edges.place(index),
-        };
+        let id = self.room.place(self.edges as usize);
         let edge = id.edge();
         edge.set_waiter(self.waiter);
         let weak = self.waiter.is_weak();
@@ -227,15 +225,7 @@ impl Registration {
 
     #[cold]
     fn unusual(&mut self) -> &mut Unusual {
-        let more_edges = || MoreEdges::of(self.id);
-        self.unusual.get_or_insert_with(|| {
-            Box::new(Unusual {
-                more_edges: more_edges(),
-                meets_itself: false,
-                behind: Vec::new(),
-                overlap: None,
-            })
-        })
+        self.unusual.get_or_insert_default()
     }
 
     /// Describes the conflict of an access with another one of its task, if it has met any.

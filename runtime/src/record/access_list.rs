@@ -139,26 +139,35 @@ fn add_carriers(task: RecordId, accesses: usize) {
     (1..accesses.div_ceil(ACCESSES)).fold(task, |last, _| carrier_after(task, last));
 }
 
-/// Edges of an unshared task for which its own record has no room.
-pub(crate) struct MoreEdges {
+/// Room for the edges of an unshared task: in its own record, and in continuation records.
+pub(crate) struct EdgeRoom {
     task: RecordId,
     carrier: RecordId,
     /// Number of the first edge in that record.
     first: usize,
 }
 
-impl MoreEdges {
+impl EdgeRoom {
+    #[inline]
     pub(crate) fn of(task: RecordId) -> Self {
-        MoreEdges { task, carrier: task, first: 0 }
+        EdgeRoom { task, carrier: task, first: 0 }
     }
 
     /// Returns the id of edge number `index`. Called with rising numbers, some of them twice.
+    #[inline]
     pub(crate) fn place(&mut self, index: usize) -> EdgeId {
+        if index >= self.first + EDGES {
+            self.add_room(index);
+        }
+        EdgeId::new(self.carrier, index - self.first)
+    }
+
+    #[cold]
+    fn add_room(&mut self, index: usize) {
         while index >= self.first + EDGES {
             self.carrier = carrier_after(self.task, self.carrier);
             self.first += EDGES;
         }
-        EdgeId::new(self.carrier, index - self.first)
     }
 }
 

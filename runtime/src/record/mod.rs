@@ -48,9 +48,7 @@ use self::label::AtomicLabel;
 use self::nesting::Nesting;
 
 pub(crate) use self::access_head::AccessHead;
-pub(crate) use self::access_list::{
-    AccessId, Accesses, MoreEdges, free_all, make_room, more_edges,
-};
+pub(crate) use self::access_list::{AccessId, Accesses, EdgeRoom, free_all, make_room, more_edges};
 pub(crate) use self::access_slot::{ARRAY_ALIGN, AccessSlot};
 pub(crate) use self::body::{Body, BodyCell};
 pub(crate) use self::counter::{EventCounter, SPAWNING};
