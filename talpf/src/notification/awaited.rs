@@ -1,4 +1,4 @@
-//! What the tasks with one inbox, or with one event, have in common.
+//! The wait that tasks with one inbox, or with one event, have in common.
 
 use std::sync::Arc;
 
