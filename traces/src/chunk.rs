@@ -54,7 +54,6 @@ impl Chunk {
     }
 
     /// Returns a record that is there.
-    #[cfg(test)]
     pub(crate) fn get(&self, index: usize) -> Option<&Record> {
         self.iter().nth(index)
     }

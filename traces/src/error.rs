@@ -95,6 +95,14 @@ pub enum Error {
         /// Version that is read.
         expected: u32,
     },
+    /// There are more pieces of records than the writer can number.
+    #[error("there are {chunks} pieces of records, expected at most {limit}")]
+    TooManyChunks {
+        /// Number of pieces.
+        chunks: usize,
+        /// Largest number.
+        limit: usize,
+    },
     /// The stem of a trace is not a plain file name.
     #[error("`{stem}` is not a plain file name")]
     Stem {

@@ -3,27 +3,26 @@
 
 use std::io::{self, Write};
 use std::iter::Peekable;
-use std::slice;
 
 use super::communications::{Communication, Communications};
-use super::intervals::{Interval, intervals};
+use super::intervals::{Interval, Intervals};
+use super::layout::Layout;
 use super::one_line::one_line;
 use super::points::Points;
-use super::timeline::{Layout, Timeline};
+use super::timeline::Timeline;
 use crate::paraver::EXACT_LIMIT;
 
 /// Number of events on one line, bounded in case of a clock that stands still.
 const PAIRS_PER_LINE: usize = 64;
 
-pub(super) fn write(
+pub(super) fn write<'a>(
     out: &mut impl Write,
-    timeline: &Timeline<'_>,
+    timeline: &'a Timeline<'a>,
     label_count: usize,
     started: &str,
     comments: &[String],
 ) -> io::Result<()> {
     let layout = timeline.layout();
-    let intervals = intervals(timeline);
     let communications = Communications::new(timeline);
     write_header(out, layout, started)?;
     for comment in comments {
@@ -34,21 +33,21 @@ pub(super) fn write(
     let mut lines = Lines {
         out,
         layout,
-        intervals: intervals.iter().peekable(),
-        communications: communications.lines.iter().peekable(),
+        intervals: Intervals::new(timeline).peekable(),
+        communications: communications.lines().peekable(),
     };
-    let mut arrivals = communications.arrivals.iter().peekable();
-    let mut moments = timeline.moments().peekable();
+    let mut arrivals = communications.arrivals().peekable();
+    let mut entries = timeline.entries().peekable();
     loop {
-        let entries_ns = moments.peek().map(|moment| moment[0].time_ns());
+        let entries_ns = entries.peek().map(|entry| entry.time_ns());
         let times = entries_ns.into_iter().chain(points.next_change_ns());
         let Some(now) = times.min() else { break };
-        if let Some(moment) = moments.next_if(|moment| moment[0].time_ns() == now) {
-            moment.iter().for_each(|entry| points.add(*entry));
+        while let Some(entry) = entries.next_if(|entry| entry.time_ns() == now) {
+            points.add(entry);
         }
         points.add_changes(now);
         while let Some(arrival) = arrivals.next_if(|arrival| arrival.time_ns <= now) {
-            points.add_arrival(arrival);
+            points.add_arrival(&arrival);
         }
         if now == layout.end_ns {
             points.close_all();
@@ -85,14 +84,14 @@ fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Resu
 }
 
 /// The three kinds of record, merged into `out`.
-struct Lines<'a, W> {
+struct Lines<'a, W, M: Iterator<Item = Communication>> {
     out: &'a mut W,
     layout: Layout,
-    intervals: Peekable<slice::Iter<'a, Interval>>,
-    communications: Peekable<slice::Iter<'a, Communication>>,
+    intervals: Peekable<Intervals<'a>>,
+    communications: Peekable<M>,
 }
 
-impl<W: Write> Lines<'_, W> {
+impl<W: Write, M: Iterator<Item = Communication>> Lines<'_, W, M> {
     /// Writes the states that begin up to `now` and the messages sent before.
     fn write_before(&mut self, now: u64) -> io::Result<()> {
         loop {
@@ -101,11 +100,11 @@ impl<W: Write> Lines<'_, W> {
             let until = message.unwrap_or(now);
             while let Some(interval) = self.intervals.next_if(|next| next.begin_ns <= until) {
                 let Interval { begin_ns, end_ns, thread, state } = interval;
-                let thread = self.layout.on_cpu(*thread);
+                let thread = self.layout.on_cpu(thread);
                 writeln!(self.out, "1:{thread}:{begin_ns}:{end_ns}:{}", state.number())?;
             }
             match message.and_then(|_| self.communications.next()) {
-                Some(message) => self.write_message(message)?,
+                Some(message) => self.write_message(&message)?,
                 None => return Ok(()),
             }
         }

@@ -9,29 +9,12 @@
 //! A rank waits for communication from where its own operations of a round are posted to the end of
 //! the round, from the post of a receive to its completion, and while requests are outstanding.
 
+use super::entry::{Edge, Entry};
+use super::layout::Thread;
 use super::owners::Owners;
-use super::timeline::{Edge, Entry, Thread, Timeline};
+use super::records::Place;
+use super::timeline::Timeline;
 use crate::{Event, IdleCause, ValueKind};
-
-/// Change of what a rank waits for.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    time_ns: u64,
-    rank: u32,
-    what: What,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum What {
-    /// As many more things are awaited.
-    Awaited(i64),
-    /// As many more parts of the program are throttled.
-    Throttled(i64),
-    /// As many tasks are computed by slow cores.
-    OnSlowCores(i64),
-    /// The last task of the rank has ended.
-    Ended,
-}
 
 /// State of a rank at a time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,19 +22,34 @@ struct Rank {
     awaited: i64,
     throttled: i64,
     on_slow_cores: i64,
+    /// `true` while requests are outstanding.
+    has_outstanding: bool,
     has_ended: bool,
 }
 
 /// Causes of idleness of all workers, in the order of the timeline.
 #[derive(Debug)]
-pub(super) struct Causes {
-    /// Changes by time, of which the first `applied` have been applied.
-    changes: Vec<Change>,
-    applied: usize,
+pub(super) struct Causes<'a> {
+    timeline: &'a Timeline<'a>,
+    /// Ends of syncs, by the time from which their ranks wait for them.
+    begins: Queue,
+    /// Records that change what a rank waits for, by time.
+    changes: Queue,
+    /// Ranks with the time of their last task, by that.
+    ends: Vec<(u64, u32)>,
+    /// Number of ranks that have ended.
+    ended: usize,
     ranks: Vec<Rank>,
     workers: Vec<Worker>,
     /// `true` if something has changed since the last update.
     is_stale: bool,
+}
+
+/// Records of which the first were applied.
+#[derive(Debug, Default)]
+struct Queue {
+    places: Vec<Place>,
+    applied: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -61,34 +59,82 @@ struct Worker {
     shown: Option<(Thread, IdleCause)>,
 }
 
-impl Causes {
-    pub(super) fn new(timeline: &Timeline<'_>) -> Self {
+impl<'a> Causes<'a> {
+    pub(super) fn new(timeline: &'a Timeline<'a>) -> Self {
         let layout = timeline.layout();
-        let workers = vec![Worker::default(); layout.streams() as usize];
-        let ranks = vec![Rank::default(); layout.ranks as usize];
-        Self { changes: changes(timeline), applied: 0, ranks, workers, is_stale: true }
+        let mut last_ns = vec![0; layout.ranks as usize];
+        let (mut begins, mut changes) = (Queue::default(), Queue::default());
+        for (place, _, record) in timeline.records().all() {
+            match record.event {
+                Event::TaskSlice { rank, .. } => {
+                    let last_ns = &mut last_ns[rank as usize];
+                    *last_ns = record.time_ns.max(*last_ns);
+                }
+                Event::SyncEnd { .. } => {
+                    begins.places.push(place);
+                    changes.places.push(place);
+                }
+                Event::Value {
+                    kind:
+                        ValueKind::OutstandingRequests | ValueKind::SlowCores | ValueKind::ReceivePosted,
+                    ..
+                }
+                | Event::ReceiveTagged { .. }
+                | Event::Throttle { .. } => changes.places.push(place),
+                _ => {}
+            }
+        }
+        begins.places.sort_by_key(|place| posted_ns(timeline, *place));
+        changes.places.sort_by_key(|place| timeline.records().get(*place).1.time_ns);
+        let mut ends: Vec<_> = last_ns.into_iter().zip(0..).collect();
+        ends.sort_unstable();
+        Self {
+            timeline,
+            begins,
+            changes,
+            ends,
+            ended: 0,
+            ranks: vec![Rank::default(); layout.ranks as usize],
+            workers: vec![Worker::default(); layout.streams() as usize],
+            is_stale: true,
+        }
     }
 
     /// Returns the time of the next change that has not been applied.
     pub(super) fn next_change_ns(&self) -> Option<u64> {
-        self.changes.get(self.applied).map(|change| change.time_ns)
+        let time_ns = |place: Place| self.timeline.records().get(place).1.time_ns;
+        let begin_ns = self.begins.next().map(|place| posted_ns(self.timeline, place));
+        let change_ns = self.changes.next().map(time_ns);
+        let end_ns = self.ends.get(self.ended).map(|(time_ns, _)| *time_ns);
+        begin_ns.into_iter().chain(change_ns).chain(end_ns).min()
     }
 
     /// Applies the changes up to `now`. Returns the ranks that have ended with them.
     pub(super) fn advance(&mut self, now: u64) -> Vec<u32> {
-        let mut ended = Vec::new();
-        while let Some(change) = self.changes.get(self.applied).filter(|next| next.time_ns <= now) {
-            let rank = &mut self.ranks[change.rank as usize];
-            match change.what {
-                What::Awaited(by) => rank.awaited += by,
-                What::Throttled(by) => rank.throttled += by,
-                What::OnSlowCores(tasks) => rank.on_slow_cores = tasks,
-                What::Ended => {
-                    rank.has_ended = true;
-                    ended.push(change.rank);
-                }
+        let records = self.timeline.records();
+        let posted_ns = |place: &Place| posted_ns(self.timeline, *place);
+        while let Some(place) = self.begins.next().filter(|place| posted_ns(place) <= now) {
+            if let Some(rank) = records.get(place).1.event.group() {
+                self.ranks[rank as usize].awaited += 1;
             }
-            self.applied += 1;
+            self.begins.applied += 1;
+            self.is_stale = true;
+        }
+        while let Some(place) = self.changes.next() {
+            let (_, record) = records.get(place);
+            if record.time_ns > now {
+                break;
+            }
+            if let Some(rank) = record.event.group() {
+                self.is_stale |= self.ranks[rank as usize].apply(record.event);
+            }
+            self.changes.applied += 1;
+        }
+        let mut ended = Vec::new();
+        while let Some(&(_, rank)) = self.ends.get(self.ended).filter(|end| end.0 <= now) {
+            self.ranks[rank as usize].has_ended = true;
+            ended.push(rank);
+            self.ended += 1;
             self.is_stale = true;
         }
         ended
@@ -140,43 +186,37 @@ fn cause(ready: u32, rank: &mut Rank) -> IdleCause {
     }
 }
 
-/// Returns all changes by time.
-fn changes(timeline: &Timeline<'_>) -> Vec<Change> {
-    let ranks = timeline.layout().ranks as usize;
-    let mut changes = Vec::new();
-    let mut has_outstanding = vec![false; ranks];
-    let mut ended_ns = vec![0; ranks];
-    for entry in timeline.entries() {
-        let now = entry.time_ns();
-        let mut change = |time_ns, rank, what| changes.push(Change { time_ns, rank, what });
-        match entry.record.event {
-            Event::TaskSlice { rank, .. } => ended_ns[rank as usize] = now,
-            Event::SyncEnd { rank, posted, .. } => {
-                change(now.saturating_sub(posted.as_nanos()), rank, What::Awaited(1));
-                change(now, rank, What::Awaited(-1));
-            }
-            Event::Value { rank, kind: ValueKind::OutstandingRequests, value } => {
-                let has = value > 0;
-                let had = std::mem::replace(&mut has_outstanding[rank as usize], has);
-                if has != had {
-                    change(now, rank, What::Awaited(i64::from(has) - i64::from(had)));
-                }
-            }
-            Event::Value { rank, kind: ValueKind::SlowCores, value } => {
-                change(now, rank, What::OnSlowCores(value));
-            }
-            Event::Value { rank, kind: ValueKind::ReceivePosted, .. } => {
-                change(now, rank, What::Awaited(1));
-            }
-            Event::ReceiveTagged { rank, .. } => change(now, rank, What::Awaited(-1)),
-            Event::Throttle { rank, waits } => {
-                change(now, rank, What::Throttled(if waits { 1 } else { -1 }));
-            }
-            _ => {}
-        }
+impl Queue {
+    fn next(&self) -> Option<Place> {
+        self.places.get(self.applied).copied()
     }
-    let ends = (0..).zip(ended_ns);
-    changes.extend(ends.map(|(rank, time_ns)| Change { time_ns, rank, what: What::Ended }));
-    changes.sort_by_key(|change| change.time_ns);
-    changes
+}
+
+impl Rank {
+    /// Applies a record. Returns `true` if that has changed anything.
+    fn apply(&mut self, event: Event) -> bool {
+        match event {
+            Event::SyncEnd { .. } | Event::ReceiveTagged { .. } => self.awaited -= 1,
+            Event::Throttle { waits, .. } => self.throttled += if waits { 1 } else { -1 },
+            Event::Value { kind: ValueKind::SlowCores, value, .. } => self.on_slow_cores = value,
+            Event::Value { kind: ValueKind::ReceivePosted, .. } => self.awaited += 1,
+            Event::Value { kind: ValueKind::OutstandingRequests, value, .. } => {
+                let has = value > 0;
+                let had = std::mem::replace(&mut self.has_outstanding, has);
+                self.awaited += i64::from(has) - i64::from(had);
+                return has != had;
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Returns the time from which a rank waits for the end of a sync, given that.
+fn posted_ns(timeline: &Timeline<'_>, end: Place) -> u64 {
+    let (_, record) = timeline.records().get(end);
+    match record.event {
+        Event::SyncEnd { posted, .. } => record.time_ns.saturating_sub(posted.as_nanos()),
+        _ => record.time_ns,
+    }
 }

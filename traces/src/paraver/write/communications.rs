@@ -1,7 +1,11 @@
 //! Communication lines: each send joined with its receive, and the receive
-//! with the end of the synchronisation that covers it.
+//! with the end of the synchronisation that covers it. Messages are kept as the places of both records.
 
-use super::timeline::{Entry, Thread, Timeline};
+use std::collections::BTreeMap;
+
+use super::layout::Thread;
+use super::records::Place;
+use super::timeline::Timeline;
 use crate::{Event, MessageKind};
 
 /// Message from its call to the end of the receiver's sync.
@@ -33,12 +37,14 @@ pub(super) struct Arrival {
 }
 
 /// Messages of a trace.
-#[derive(Debug, Default)]
-pub(super) struct Communications {
-    /// Messages by logical send.
-    pub(super) lines: Vec<Communication>,
-    /// Arrivals by time.
-    pub(super) arrivals: Vec<Arrival>,
+pub(super) struct Communications<'a> {
+    timeline: &'a Timeline<'a>,
+    /// Sends with their receives, by logical send.
+    messages: Vec<Message>,
+    /// Indices of messages, by arrival.
+    arrivals: Vec<u32>,
+    /// Ends of syncs by rank and lane, each by round and time.
+    sync_ends: BTreeMap<(u32, u32), Vec<Place>>,
     pub(super) unmatched_sends: u64,
     pub(super) unmatched_receives: u64,
     /// Number of arrivals recorded before the call of their send; such an arrival is shown at the
@@ -46,13 +52,14 @@ pub(super) struct Communications {
     pub(super) early_receives: u64,
 }
 
-/// Sender, receiver and message number.
-type MessageKey = (u32, u32, u64);
-/// Rank, lane, round, and time of the end of the sync.
-type SyncEnd = (u32, u32, u64, u64);
+/// Places of a send and of its receive.
+#[derive(Clone, Copy)]
+struct Message {
+    send: Place,
+    receive: Place,
+}
 
 struct Sent {
-    key: MessageKey,
     from: Thread,
     called_ns: u64,
     sent_ns: u64,
@@ -61,7 +68,6 @@ struct Sent {
 }
 
 struct Received {
-    key: MessageKey,
     at: Thread,
     arrived_ns: u64,
     until: Until,
@@ -75,62 +81,108 @@ enum Until {
     Complete(u32, u64),
 }
 
-/// Sends and receives of all messages.
-#[derive(Default)]
-struct Halves {
-    sends: Vec<Sent>,
-    receives: Vec<Received>,
-    sync_ends: Vec<SyncEnd>,
+/// Physical times of a message.
+struct Times {
+    physical_send_ns: u64,
+    physical_receive_ns: u64,
 }
 
-impl Communications {
+/// Sends and receives between a sender and a receiver.
+#[derive(Default)]
+struct Halves {
+    sends: Vec<Place>,
+    receives: Vec<Place>,
+}
+
+impl<'a> Communications<'a> {
     /// Joins sends and receives by sorting both. Among messages with the same key the first send
     /// matches the first receive.
-    pub(super) fn new(timeline: &Timeline<'_>) -> Self {
-        let mut halves = Halves::default();
-        timeline.entries().iter().for_each(|entry| halves.add(*entry));
-        halves.sends.sort_by_key(|sent| sent.key);
-        halves.receives.sort_by_key(|received| received.key);
-        halves.sync_ends.sort_unstable();
-
-        let mut this = Self::default();
-        let mut receives = halves.receives.iter().peekable();
-        for sent in &halves.sends {
-            while receives.next_if(|received| received.key < sent.key).is_some() {
-                this.unmatched_receives += 1;
-            }
-            match receives.next_if(|received| received.key == sent.key) {
-                Some(received) => this.join(sent, received, &halves.sync_ends),
-                None => this.unmatched_sends += 1,
+    pub(super) fn new(timeline: &'a Timeline<'a>) -> Self {
+        let mut halves = BTreeMap::<(u32, u32), Halves>::new();
+        let mut sync_ends = BTreeMap::<_, Vec<Place>>::new();
+        for (place, _, record) in timeline.records().all() {
+            match record.event {
+                Event::Send { rank, peer, .. } => {
+                    halves.entry((rank, peer)).or_default().sends.push(place);
+                }
+                Event::Receive { rank, peer, .. } | Event::ReceiveTagged { rank, peer, .. } => {
+                    halves.entry((peer, rank)).or_default().receives.push(place);
+                }
+                Event::SyncEnd { rank, lane, .. } => {
+                    sync_ends.entry((rank, lane)).or_default().push(place);
+                }
+                _ => {}
             }
         }
-        this.unmatched_receives += receives.count() as u64;
-        this.lines.sort_by_key(|line| line.logical_send_ns);
-        this.arrivals.sort_by_key(|arrival| arrival.time_ns);
+        let (messages, arrivals) = (Vec::new(), Vec::new());
+        let mut this = Self {
+            timeline,
+            messages,
+            arrivals,
+            sync_ends,
+            unmatched_sends: 0,
+            unmatched_receives: 0,
+            early_receives: 0,
+        };
+        let number = |place: &Place| number_and_time(timeline, *place);
+        this.sync_ends.values_mut().for_each(|ends| ends.sort_by_key(number));
+        let sends = halves.values().map(|halves| halves.sends.len().min(halves.receives.len()));
+        this.messages.reserve_exact(sends.sum());
+        for halves in halves.into_values() {
+            this.join(halves);
+        }
+        let called_ns = |message: &Message| sent(timeline, message.send).called_ns;
+        this.messages.sort_by_key(called_ns);
+        this.early_receives =
+            this.messages.iter().filter(|message| is_early(timeline, **message)).count() as u64;
+        this.arrivals = (0..this.messages.len() as u32).collect();
+        let arrived_ns =
+            |index: &u32| times(timeline, this.messages[*index as usize]).physical_receive_ns;
+        this.arrivals.sort_by_key(arrived_ns);
         this
     }
 
-    fn join(&mut self, sent: &Sent, received: &Received, sync_ends: &[SyncEnd]) {
-        let is_early = received.arrived_ns < sent.called_ns;
-        self.early_receives += u64::from(is_early);
-        let physical_send_ns =
-            if is_early { sent.sent_ns } else { sent.sent_ns.min(received.arrived_ns) };
-        let physical_receive_ns = received.arrived_ns.max(physical_send_ns);
-        let rank = received.at.rank;
-        let (tag, lane, logical_receive_ns) = match received.until {
-            Until::Sync(lane, round) => {
-                let covering = (rank, lane, round, received.arrived_ns);
-                let end = sync_ends.get(sync_ends.partition_point(|end| *end < covering));
-                let end = end.filter(|end| (end.0, end.1, end.2) == (rank, lane, round));
-                (round, Some(lane), end.map_or(physical_receive_ns, |end| end.3))
+    fn join(&mut self, mut halves: Halves) {
+        let timeline = self.timeline;
+        let key = |place: &Place| number_and_time(timeline, *place);
+        let number = |place: &Place| key(place).0;
+        halves.sends.sort_by_key(key);
+        halves.receives.sort_by_key(key);
+        let mut receives = halves.receives.iter().peekable();
+        for send in &halves.sends {
+            while receives.next_if(|receive| number(receive) < number(send)).is_some() {
+                self.unmatched_receives += 1;
             }
-            Until::Complete(tag, complete_ns) => (tag.into(), None, complete_ns),
+            match receives.next_if(|receive| number(receive) == number(send)) {
+                Some(&receive) => self.messages.push(Message { send: *send, receive }),
+                None => self.unmatched_sends += 1,
+            }
+        }
+        self.unmatched_receives += receives.count() as u64;
+    }
+
+    /// Iterates over the messages by logical send.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Communication> {
+        self.messages.iter().map(|message| self.line(*message))
+    }
+
+    /// Iterates over the arrivals by time.
+    pub(super) fn arrivals(&self) -> impl Iterator<Item = Arrival> {
+        self.arrivals.iter().map(|index| self.arrival(self.messages[*index as usize]))
+    }
+
+    fn line(&self, message: Message) -> Communication {
+        let Times { physical_send_ns, physical_receive_ns } = times(self.timeline, message);
+        let sent = sent(self.timeline, message.send);
+        let received = received(self.timeline, message.receive);
+        let (tag, logical_receive_ns) = match received.until {
+            Until::Sync(lane, round) => {
+                let end_ns = self.sync_end(received.at.rank, lane, round, received.arrived_ns);
+                (round, end_ns.unwrap_or(physical_receive_ns))
+            }
+            Until::Complete(tag, complete_ns) => (tag.into(), complete_ns),
         };
-        let (time_ns, at, kind) = (physical_receive_ns, received.at, sent.kind);
-        let latency_ns = physical_receive_ns - physical_send_ns;
-        let waited_ns = physical_send_ns - sent.called_ns;
-        self.arrivals.push(Arrival { time_ns, at, kind, lane, latency_ns, waited_ns });
-        self.lines.push(Communication {
+        Communication {
             sender: sent.from,
             logical_send_ns: sent.called_ns,
             physical_send_ns,
@@ -139,40 +191,86 @@ impl Communications {
             physical_receive_ns,
             bytes: sent.bytes,
             tag,
-        });
+        }
+    }
+
+    /// Returns the end of the sync that covers an arrival.
+    fn sync_end(&self, rank: u32, lane: u32, round: u64, arrived_ns: u64) -> Option<u64> {
+        let ends = self.sync_ends.get(&(rank, lane))?;
+        let key = |place: Place| number_and_time(self.timeline, place);
+        let covering = ends.partition_point(|end| key(*end) < (round, arrived_ns));
+        let (of_round, end_ns) = key(*ends.get(covering)?);
+        (of_round == round).then_some(end_ns)
+    }
+
+    fn arrival(&self, message: Message) -> Arrival {
+        let Times { physical_send_ns, physical_receive_ns } = times(self.timeline, message);
+        let sent = sent(self.timeline, message.send);
+        let received = received(self.timeline, message.receive);
+        let lane = match received.until {
+            Until::Sync(lane, _) => Some(lane),
+            Until::Complete(..) => None,
+        };
+        Arrival {
+            time_ns: physical_receive_ns,
+            at: received.at,
+            kind: sent.kind,
+            lane,
+            latency_ns: physical_receive_ns - physical_send_ns,
+            waited_ns: physical_send_ns - sent.called_ns,
+        }
     }
 }
 
-impl Halves {
-    fn add(&mut self, entry: Entry<'_>) {
-        let now = entry.time_ns();
-        match entry.record.event {
-            Event::Send { kind, rank, peer, message, bytes, waited } => self.sends.push(Sent {
-                key: (rank, peer, message),
-                from: entry.thread(rank),
-                called_ns: now.saturating_sub(waited.as_nanos()),
-                sent_ns: now,
-                bytes,
-                kind,
-            }),
-            Event::Receive { rank, peer, message, lane, round } => self.receives.push(Received {
-                key: (peer, rank, message),
-                at: entry.thread(rank),
-                arrived_ns: now,
-                until: Until::Sync(lane, round),
-            }),
-            Event::ReceiveTagged { rank, peer, message, tag, arrived } => {
-                self.receives.push(Received {
-                    key: (peer, rank, message),
-                    at: entry.thread(rank),
-                    arrived_ns: now.saturating_sub(arrived.as_nanos()),
-                    until: Until::Complete(tag, now),
-                });
-            }
-            Event::SyncEnd { rank, lane, round, .. } => {
-                self.sync_ends.push((rank, lane, round, now))
-            }
-            _ => {}
-        }
+/// Returns the number of a message or round, and the time of its record.
+fn number_and_time(timeline: &Timeline<'_>, place: Place) -> (u64, u64) {
+    let (_, record) = timeline.records().get(place);
+    let number = match record.event {
+        Event::Send { message, .. }
+        | Event::Receive { message, .. }
+        | Event::ReceiveTagged { message, .. } => message,
+        Event::SyncEnd { round, .. } => round,
+        _ => unreachable!("only those are kept"),
+    };
+    (number, record.time_ns)
+}
+
+fn sent(timeline: &Timeline<'_>, place: Place) -> Sent {
+    let (worker, record) = timeline.records().get(place);
+    let Event::Send { kind, rank, bytes, waited, .. } = record.event else {
+        unreachable!("the place of a send")
+    };
+    let called_ns = record.time_ns.saturating_sub(waited.as_nanos());
+    Sent { from: Thread { rank, worker }, called_ns, sent_ns: record.time_ns, bytes, kind }
+}
+
+fn received(timeline: &Timeline<'_>, place: Place) -> Received {
+    let (worker, record) = timeline.records().get(place);
+    let time_ns = record.time_ns;
+    match record.event {
+        Event::Receive { rank, lane, round, .. } => Received {
+            at: Thread { rank, worker },
+            arrived_ns: time_ns,
+            until: Until::Sync(lane, round),
+        },
+        Event::ReceiveTagged { rank, tag, arrived, .. } => Received {
+            at: Thread { rank, worker },
+            arrived_ns: time_ns.saturating_sub(arrived.as_nanos()),
+            until: Until::Complete(tag, time_ns),
+        },
+        _ => unreachable!("the place of a receive"),
     }
+}
+
+/// Returns `true` if a message has arrived before its call.
+fn is_early(timeline: &Timeline<'_>, message: Message) -> bool {
+    received(timeline, message.receive).arrived_ns < sent(timeline, message.send).called_ns
+}
+
+fn times(timeline: &Timeline<'_>, message: Message) -> Times {
+    let (sent, received) = (sent(timeline, message.send), received(timeline, message.receive));
+    let is_early = received.arrived_ns < sent.called_ns;
+    let physical_send_ns =
+        if is_early { sent.sent_ns } else { sent.sent_ns.min(received.arrived_ns) };
+    Times { physical_send_ns, physical_receive_ns: received.arrived_ns.max(physical_send_ns) }
 }

@@ -1,12 +1,18 @@
 //! States of every thread, without gaps from 0 to the end of the trace.
 //!
-//! An interval is pushed when it begins, and its end is filled in when the next one of that thread
-//! begins, so the list is in order of begin.
+//! The row that shows a worker has its states, whose end is known one change later. All other rows
+//! of the worker are not created meanwhile: that ends where the row shows it again, so a first pass
+//! notes those times.
 
-use super::owners::Owners;
-use super::slices::Slices;
-use super::timeline::{Entry, Layout, Thread, Timeline};
-use crate::{Event, State};
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::layout::{Layout, Thread};
+use super::segments::Segments;
+use super::timeline::Timeline;
+use super::worker_states::{Shown, WorkerStates};
+use crate::State;
 
 /// State of one thread during an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,137 +23,113 @@ pub(super) struct Interval {
     pub(super) state: State,
 }
 
-/// Returns the states of all threads, by begin. No interval is empty.
-pub(super) fn intervals(timeline: &Timeline<'_>) -> Vec<Interval> {
-    let layout = timeline.layout();
-    let mut chart = Chart::new(layout);
-    let mut slices = Slices::new(layout.streams());
-    let mut owners = Owners::new(timeline);
-    let mut outside = Outside::new(timeline);
-    let mut edges = edges(timeline).into_iter().peekable();
-    for entry in timeline.entries() {
-        let (worker, now) = (entry.worker, entry.time_ns());
-        // What ends at the end of the records comes before that.
-        let is_past = |(time_ns, _, state): &Edge| {
-            *time_ns < now || (*time_ns == now && *state == State::NotCreated)
-        };
-        while let Some((time_ns, worker, state)) = edges.next_if(is_past) {
-            chart.set(owners.thread(worker), state, time_ns);
-        }
-        slices.apply(*entry);
-        outside.apply(*entry);
-        if let Some(left) = owners.follow(worker, &slices) {
-            chart.set(left, State::NotCreated, now);
-        }
-        let state = slices.state(worker).unwrap_or(outside.states[worker as usize]);
-        chart.set(owners.thread(worker), state, now);
-    }
-    for (time_ns, worker, state) in edges {
-        chart.set(owners.thread(worker), state, time_ns);
-    }
-    chart.finish()
-}
-
-/// Time at which the records of a worker begin or end, with its state from there on.
-type Edge = (u64, u32, State);
-
-/// Returns the edges of the records of all workers by time.
-fn edges(timeline: &Timeline<'_>) -> Vec<Edge> {
-    let layout = timeline.layout();
-    let mut edges = Vec::new();
-    for worker in 0..layout.streams() {
-        let recorded = timeline.recorded(worker);
-        if recorded.start > 0 {
-            edges.push((0, worker, State::NotRecorded));
-            edges.push((recorded.start, worker, State::NotCreated));
-        }
-        if recorded.end < layout.end_ns {
-            edges.push((recorded.end, worker, State::NotRecorded));
-        }
-    }
-    edges.sort_by_key(|(time_ns, worker, _)| (*time_ns, *worker));
-    edges
-}
-
-/// States of the workers outside all slices.
-struct Outside {
-    states: Vec<State>,
-    /// Number of entries of each worker that are still to come.
-    remaining: Vec<usize>,
+/// States of all threads, by begin. No interval is empty.
+pub(super) struct Intervals<'a> {
     layout: Layout,
+    workers: Vec<Worker<'a>>,
+    /// Next change of each worker: its time, and the worker.
+    changes: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Times from which rows exist again, by index of the row.
+    appearances: Vec<Segments>,
+    /// Intervals that begin next.
+    ready: VecDeque<Interval>,
 }
 
-impl Outside {
-    fn new(timeline: &Timeline<'_>) -> Self {
-        let workers = timeline.layout().streams() as usize;
-        let mut remaining = vec![0; workers];
-        timeline.entries().iter().for_each(|entry| remaining[entry.worker as usize] += 1);
-        Self { states: vec![State::NotCreated; workers], remaining, layout: timeline.layout() }
+/// States of a worker, which are one change ahead.
+struct Worker<'a> {
+    states: WorkerStates<'a>,
+    shown: Shown,
+}
+
+impl<'a> Intervals<'a> {
+    pub(super) fn new(timeline: &'a Timeline<'a>) -> Self {
+        let layout = timeline.layout();
+        let appearances = appearances(timeline);
+        let (mut workers, mut changes) = (Vec::new(), BinaryHeap::new());
+        for number in 0..layout.streams() {
+            let mut states = WorkerStates::new(timeline, number);
+            let shown = states.shown();
+            changes.extend(states.advance().map(|time_ns| Reverse((time_ns, number))));
+            workers.push(Worker { states, shown });
+        }
+        let ready = VecDeque::new();
+        let mut this = Self { layout, workers, changes, appearances, ready };
+        layout.threads().for_each(|thread| this.disappear(thread, 0));
+        this
     }
 
-    /// Applies an entry: a worker exists from its first to its last one, other threads in slices only.
-    fn apply(&mut self, entry: Entry<'_>) {
-        let worker = entry.worker as usize;
-        self.remaining[worker] -= 1;
-        let state = &mut self.states[worker];
-        *state = match (entry.record.event, *state) {
-            (Event::RecordingStopped, _) | (_, State::NotRecorded) => State::NotRecorded,
-            _ if self.remaining[worker] == 0 || self.layout.is_main(entry.worker) => {
-                State::NotCreated
+    /// Adds the interval in which a row does not exist from `begin_ns` on.
+    fn disappear(&mut self, thread: Thread, begin_ns: u64) {
+        let until = self.appearances[self.layout.index(thread)].pop();
+        let end_ns = until.unwrap_or(self.layout.end_ns);
+        self.add(Interval { begin_ns, end_ns, thread, state: State::NotCreated });
+    }
+
+    fn add(&mut self, interval: Interval) {
+        if interval.begin_ns < interval.end_ns {
+            self.ready.push_back(interval);
+        }
+    }
+
+    /// Makes the next change of a worker.
+    fn change(&mut self) -> Option<()> {
+        let mut change = self.changes.peek_mut()?;
+        let Reverse((now, number)) = *change;
+        let worker = &mut self.workers[number as usize];
+        let shown = worker.states.shown();
+        let before = std::mem::replace(&mut worker.shown, shown);
+        let next_ns = worker.states.advance();
+        match next_ns {
+            Some(next_ns) => {
+                change.0.0 = next_ns;
+                drop(change);
             }
-            _ => State::Scheduling,
-        };
+            None => _ = PeekMut::pop(change),
+        }
+        if exists(before) && !(exists(shown) && before.thread == shown.thread) {
+            self.disappear(before.thread, now);
+        }
+        if exists(shown) {
+            let end_ns = next_ns.unwrap_or(self.layout.end_ns);
+            let Shown { thread, state } = shown;
+            self.add(Interval { begin_ns: now, end_ns, thread, state });
+        }
+        Some(())
     }
 }
 
-/// Intervals so far, with the indices of the open one of each thread and of the one before it.
-struct Chart {
-    layout: Layout,
-    intervals: Vec<Interval>,
-    open: Vec<Open>,
+impl Iterator for Intervals<'_> {
+    type Item = Interval;
+
+    fn next(&mut self) -> Option<Interval> {
+        loop {
+            if let Some(interval) = self.ready.pop_front() {
+                return Some(interval);
+            }
+            self.change()?;
+        }
+    }
 }
 
-struct Open {
-    current: usize,
-    before: Option<usize>,
+/// Returns `true` unless a row is shown as not created, as rows are that do not show their worker.
+fn exists(shown: Shown) -> bool {
+    shown.state != State::NotCreated
 }
 
-impl Chart {
-    /// Creates a chart in which no thread exists.
-    fn new(layout: Layout) -> Self {
-        let (begin_ns, end_ns, state) = (0, layout.end_ns, State::NotCreated);
-        let whole = |thread| Interval { begin_ns, end_ns, thread, state };
-        let intervals: Vec<_> = layout.threads().map(whole).collect();
-        let open = |current| Open { current, before: None };
-        let open = (0..intervals.len()).map(open).collect();
-        Self { layout, intervals, open }
-    }
-
-    fn set(&mut self, thread: Thread, state: State, now: u64) {
-        let next = self.intervals.len();
-        let open = &mut self.open[self.layout.index(thread)];
-        let end_ns = self.layout.end_ns;
-        let current = &mut self.intervals[open.current];
-        if current.state == state {
-            return;
-        }
-        if current.begin_ns < now {
-            current.end_ns = now;
-            *open = Open { current: next, before: Some(open.current) };
-            self.intervals.push(Interval { begin_ns: now, end_ns, thread, state });
-            return;
-        }
-        current.state = state;
-        if let Some(before) = open.before.filter(|before| self.intervals[*before].state == state) {
-            // A state without length in between.
-            self.intervals[open.current].end_ns = now;
-            self.intervals[before].end_ns = end_ns;
-            *open = Open { current: before, before: None };
+/// Returns the times from which each row exists that did not, by index of the row.
+fn appearances(timeline: &Timeline<'_>) -> Vec<Segments> {
+    let layout = timeline.layout();
+    let mut appearances = vec![Segments::default(); layout.thread_count() as usize];
+    for worker in 0..layout.streams() {
+        let mut states = WorkerStates::new(timeline, worker);
+        let mut before = states.shown();
+        while let Some(now) = states.advance() {
+            let shown = states.shown();
+            if exists(shown) && !(exists(before) && before.thread == shown.thread) {
+                appearances[layout.index(shown.thread)].push(now);
+            }
+            before = shown;
         }
     }
-
-    fn finish(mut self) -> Vec<Interval> {
-        self.intervals.retain(|interval| interval.begin_ns < interval.end_ns);
-        self.intervals
-    }
+    appearances
 }

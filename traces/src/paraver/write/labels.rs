@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use super::layout::Layout;
 use super::one_line::one_line;
-use super::timeline::Layout;
 use crate::State;
 use crate::paraver::EventKind;
 

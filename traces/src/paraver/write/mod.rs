@@ -20,23 +20,29 @@
 //! A worker exists from its first to its last record, and is scheduling
 //! outside all slices, which nest.
 //!
-//! The records of all workers are put into one order by time (`timeline`).
-//! Passes over it give the states (`intervals`) and communication lines
-//! (`communications`), which need to know the future; a last one writes these
-//! and the events (`points`) as they come (`body`). Memory: 32 bytes a slice
-//! and 16 any other record for the order, 32 a state, 160 a message, beside the records themselves.
+//! The records of each worker are put in order (`in_order`), and those of all are merged by time as
+//! they are written (`timeline`). States need the next change of their worker (`intervals`),
+//! communication lines both of their records (`communications`); these and the events (`points`) are
+//! written as they come (`body`). Memory: 4 bytes a slice, 8 each time that a row shows its worker
+//! again, 12 a message, 8 a sync, beside the records themselves.
 
 mod body;
 mod causes;
 mod communications;
+mod entry;
+mod in_order;
 mod intervals;
 mod labels;
+mod layout;
 mod one_line;
 mod owners;
 mod points;
+mod records;
+mod segments;
 mod slices;
 mod timeline;
 mod trace_files;
+mod worker_states;
 
 use std::fs;
 use std::ops::Range;
@@ -48,7 +54,8 @@ use crate::extent::{Edges, Keep, Limits};
 use crate::paraver::partial::Partial;
 use crate::recorder::{FlushedRecords, MAIN_STREAM, Recorder};
 use crate::spill::SpillFile;
-use timeline::{Layout, Timeline};
+use layout::Layout;
+use timeline::Timeline;
 pub use trace_files::{TraceFiles, TraceInfo};
 
 impl Recorder {

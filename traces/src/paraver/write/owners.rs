@@ -1,9 +1,11 @@
 //! Rank that each worker belongs to: that of the task it runs or ran last, or of its first one
 //! before that.
 
+use super::layout::Thread;
 use super::slices::Slices;
-use super::timeline::{Edge, Thread, Timeline};
+use super::timeline::Timeline;
 use crate::Event;
+use crate::event::Record;
 
 /// Rank of every worker.
 #[derive(Debug)]
@@ -12,19 +14,10 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// Creates the owners at the begin of the timeline: the rank of each worker's first slice; if
-    /// it has none, the rank whose own it is, or rank 0.
+    /// Creates the owners at the begin of the timeline.
     pub(super) fn new(timeline: &Timeline<'_>) -> Self {
-        let layout = timeline.layout();
-        let mut ranks = vec![None; layout.streams() as usize];
-        for entry in timeline.entries() {
-            if let (Edge::Begin, Event::TaskSlice { rank, .. }) = (entry.edge, entry.record.event) {
-                ranks[entry.worker as usize].get_or_insert(rank);
-            }
-        }
-        let ranks = (0..).zip(ranks);
-        let owner = |(worker, rank): (u32, Option<u32>)| rank.unwrap_or(layout.first_rank(worker));
-        Self { ranks: ranks.map(owner).collect() }
+        let workers = 0..timeline.layout().streams();
+        Self { ranks: workers.map(|worker| first_rank(timeline, worker)).collect() }
     }
 
     /// Returns the row that shows a worker.
@@ -40,4 +33,14 @@ impl Owners {
         self.ranks[worker as usize] = task.rank;
         Some(before)
     }
+}
+
+/// Returns the rank of a worker's first slice; if it has none, the rank whose own it is, or rank 0.
+pub(super) fn first_rank(timeline: &Timeline<'_>, worker: u32) -> u32 {
+    let of_task = |slice: &Record| match slice.event {
+        Event::TaskSlice { rank, .. } => Some(rank),
+        _ => None,
+    };
+    let rank = timeline.slices_of(worker).find_map(of_task);
+    rank.unwrap_or_else(|| timeline.layout().first_rank(worker))
 }

@@ -8,9 +8,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::causes::Causes;
 use super::communications::Arrival;
+use super::entry::{Edge, Entry};
+use super::layout::{Layout, Location, Thread};
 use super::owners::Owners;
 use super::slices::{RunningTask, Slices};
-use super::timeline::{Edge, Entry, Layout, Location, Thread, Timeline};
+use super::timeline::Timeline;
 use crate::paraver::{EXACT_LIMIT, EventKind};
 use crate::{Event, LabelId, MessageKind, SyncMode, ValueKind};
 
@@ -48,7 +50,7 @@ pub(super) struct Points<'a> {
     open_syncs: Vec<Vec<OpenSync>>,
     /// Number of open syncs of each rank.
     rounds_open: Vec<i64>,
-    causes: Causes,
+    causes: Causes<'a>,
     /// Rows whose queues are shown to have tasks, and ranks shown to have tasks that are not done.
     ready: HashSet<Thread>,
     not_done: HashSet<u32>,
@@ -56,7 +58,7 @@ pub(super) struct Points<'a> {
 }
 
 impl<'a> Points<'a> {
-    pub(super) fn new(timeline: &Timeline<'_>, label_count: usize) -> Self {
+    pub(super) fn new(timeline: &'a Timeline<'a>, label_count: usize) -> Self {
         let layout = timeline.layout();
         let threads = layout.thread_count() as usize;
         Self {

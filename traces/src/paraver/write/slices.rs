@@ -1,7 +1,7 @@
 //! Open slices of each worker. The states and the events of a trace are made in separate passes;
 //! both use this module, so that they agree on what a worker does.
 
-use super::timeline::{Edge, Entry};
+use super::entry::{Edge, Entry};
 use crate::event::Record;
 use crate::{Event, LabelId, State};
 
@@ -13,25 +13,21 @@ pub(super) struct RunningTask {
     pub(super) label: LabelId,
 }
 
-/// Open slices of every worker, the innermost last.
-#[derive(Debug)]
-pub(super) struct Slices<'a> {
-    open: Vec<Vec<&'a Record>>,
+/// Open slices of one worker, the innermost last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenSlices<'a> {
+    open: Vec<&'a Record>,
 }
 
-impl<'a> Slices<'a> {
-    pub(super) fn new(workers: u32) -> Self {
-        Self { open: vec![Vec::new(); workers as usize] }
-    }
-
+impl<'a> OpenSlices<'a> {
     /// Applies an entry. Slices that overlap without nesting are accepted: each ends for itself.
     pub(super) fn apply(&mut self, entry: Entry<'a>) {
-        let open = &mut self.open[entry.worker as usize];
         match entry.edge {
-            Edge::Begin => open.push(entry.record),
+            Edge::Begin => self.open.push(entry.record),
             Edge::End => {
-                if let Some(index) = open.iter().rposition(|s| std::ptr::eq(*s, entry.record)) {
-                    open.remove(index);
+                if let Some(index) = self.open.iter().rposition(|s| std::ptr::eq(*s, entry.record))
+                {
+                    self.open.remove(index);
                 }
             }
             Edge::Moment => {}
@@ -39,19 +35,41 @@ impl<'a> Slices<'a> {
     }
 
     /// Returns the task that the worker runs.
-    pub(super) fn task(&self, worker: u32) -> Option<RunningTask> {
-        self.open[worker as usize].iter().rev().find_map(|slice| match slice.event {
+    pub(super) fn task(&self) -> Option<RunningTask> {
+        self.open.iter().rev().find_map(|slice| match slice.event {
             Event::TaskSlice { rank, task, label, .. } => Some(RunningTask { rank, task, label }),
             _ => None,
         })
     }
 
     /// Returns the state of the worker; `None` outside all slices.
-    pub(super) fn state(&self, worker: u32) -> Option<State> {
-        self.open[worker as usize].last().map(|slice| match slice.event {
+    pub(super) fn state(&self) -> Option<State> {
+        self.open.last().map(|slice| match slice.event {
             Event::StateSlice { state, .. } => state,
             Event::Idle { .. } => State::Idle,
             _ => State::Running,
         })
+    }
+}
+
+/// Open slices of every worker.
+#[derive(Debug)]
+pub(super) struct Slices<'a> {
+    workers: Vec<OpenSlices<'a>>,
+}
+
+impl<'a> Slices<'a> {
+    pub(super) fn new(workers: u32) -> Self {
+        Self { workers: vec![OpenSlices::default(); workers as usize] }
+    }
+
+    /// Applies an entry.
+    pub(super) fn apply(&mut self, entry: Entry<'a>) {
+        self.workers[entry.worker as usize].apply(entry);
+    }
+
+    /// Returns the task that the worker runs.
+    pub(super) fn task(&self, worker: u32) -> Option<RunningTask> {
+        self.workers[worker as usize].task()
     }
 }

@@ -1,187 +1,33 @@
-//! Records of all workers in one order, and the objects they belong to.
+//! Records of all workers in one order.
 //!
 //! The order is by time, then by worker, then as recorded.
 
-use std::fmt;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::iter::{self, Peekable};
 use std::ops::Range;
 
-use super::trace_files::TraceInfo;
+use super::entry::Entry;
+use super::in_order::{InOrder, OfWorker};
+use super::layout::{Layout, check_time};
+use super::records::Records;
 use crate::error::{Error, Result};
 use crate::event::Record;
-use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT};
 use crate::recorder::{FlushedRecords, MAIN_STREAM};
 
-/// Ranks, workers and length of a trace.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
-    pub(super) ranks: u32,
-    /// Workers of all ranks.
-    pub(super) workers: u32,
-    /// Workers that a rank has rows for, which are its own or those of all ranks.
-    pub(super) rows: u32,
-    /// Ranks, from 0 on, that have a row for threads that are no workers.
-    pub(super) mains: u32,
-    /// Last time of the trace, at least 1.
-    pub(super) end_ns: u64,
-}
-
-/// Row of the trace: one worker while it belongs to one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Thread {
-    pub(super) rank: u32,
-    pub(super) worker: u32,
-}
-
-/// Place of a record: a row, and the cpu of its worker, or 0.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Location {
-    cpu: u32,
-    rank: u32,
-    row: u32,
-}
-
-/// Part of a record that an entry stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
-    /// Begin of a slice.
-    Begin,
-    /// End of a slice.
-    End,
-    /// Event without length.
-    Moment,
-}
-
-/// Record, or one end of it, with the worker that recorded it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) worker: u32,
-    pub(super) edge: Edge,
-    pub(super) record: &'a Record,
-}
-
-/// All records of the trace, in order and checked against the layout.
+/// All records of the trace, checked against the layout, and their order.
 #[derive(Debug)]
 pub(super) struct Timeline<'a> {
-    entries: Vec<Entry<'a>>,
+    records: Records<'a>,
+    workers: Vec<InOrder>,
     layout: Layout,
     /// Times of which each worker has records.
     recorded: Vec<Range<u64>>,
 }
 
-impl Layout {
-    pub(super) fn new(info: &TraceInfo) -> Result<Self> {
-        let &TraceInfo { ranks, workers, own_workers, end_ns, .. } = info;
-        let threads = u64::from(ranks) * u64::from(workers);
-        if threads == 0 {
-            return Err(Error::NoThreads { ranks, workers });
-        }
-        if threads > OBJECT_LIMIT {
-            return Err(Error::TooManyThreads { ranks, workers, threads, limit: OBJECT_LIMIT });
-        }
-        check_time(end_ns)?;
-        let all = if own_workers { ranks * workers } else { workers };
-        Ok(Self { ranks, workers: all, rows: workers, mains: 0, end_ns: end_ns.max(1) })
-    }
-
-    /// Adds rows for threads that are no workers to the ranks up to `last`.
-    fn add_mains(&mut self, last: u32) -> Result<()> {
-        let &mut Self { ranks, workers, rows, .. } = self;
-        self.mains = last.saturating_add(1).min(ranks);
-        let threads = self.thread_count();
-        if threads > OBJECT_LIMIT || u64::from(workers) + 1 > OBJECT_LIMIT {
-            let limit = OBJECT_LIMIT;
-            return Err(Error::TooManyThreads { ranks, workers: rows, threads, limit });
-        }
-        Ok(())
-    }
-
-    /// Returns the number of rows.
-    pub(super) fn thread_count(self) -> u64 {
-        u64::from(self.ranks) * u64::from(self.rows) + u64::from(self.mains)
-    }
-
-    /// Returns the number of workers, where threads that are none count as one more, the last.
-    pub(super) fn streams(self) -> u32 {
-        self.workers + u32::from(self.mains > 0)
-    }
-
-    /// Returns `true` for the number that stands for threads that are no workers.
-    pub(super) fn is_main(self, worker: u32) -> bool {
-        worker == self.workers
-    }
-
-    /// Returns `true` if each rank has workers of its own.
-    pub(super) fn has_own_workers(self) -> bool {
-        self.rows < self.workers
-    }
-
-    /// Returns the first row of a rank.
-    pub(super) fn first_thread(self, rank: u32) -> Thread {
-        let worker = if self.has_own_workers() { rank * self.rows } else { 0 };
-        Thread { rank, worker }
-    }
-
-    /// Returns the rank that a worker belongs to before its first slice.
-    pub(super) fn first_rank(self, worker: u32) -> u32 {
-        if self.has_own_workers() && !self.is_main(worker) { worker / self.rows } else { 0 }
-    }
-
-    /// Returns the number of a row among those of its rank.
-    pub(super) fn row(self, thread: Thread) -> u32 {
-        if self.is_main(thread.worker) { self.rows } else { thread.worker % self.rows }
-    }
-
-    /// Returns the location fields of a record on the worker's cpu.
-    pub(super) fn on_cpu(self, thread: Thread) -> Location {
-        Location { cpu: thread.worker + 1, rank: thread.rank, row: self.row(thread) }
-    }
-
-    /// Returns the location fields of a record on no cpu.
-    pub(super) fn on_no_cpu(self, thread: Thread) -> Location {
-        Location { cpu: 0, ..self.on_cpu(thread) }
-    }
-
-    /// Iterates over all threads, by rank and worker.
-    pub(super) fn threads(self) -> impl Iterator<Item = Thread> {
-        (0..self.ranks).flat_map(move |rank| {
-            let first = self.first_thread(rank).worker;
-            let main = (rank < self.mains).then_some(self.workers);
-            (first..first + self.rows).chain(main).map(move |worker| Thread { rank, worker })
-        })
-    }
-
-    /// Returns the index of `thread` in [`threads`](Self::threads).
-    pub(super) fn index(self, thread: Thread) -> usize {
-        let before = u64::from(thread.rank) * u64::from(self.rows);
-        (before + u64::from(thread.rank.min(self.mains) + self.row(thread))) as usize
-    }
-}
-
-/// Location fields of a record: cpu, application, task, thread.
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, rank, row } = self;
-        write!(f, "{cpu}:1:{}:{}", rank + 1, row + 1)
-    }
-}
-
-impl<'a> Entry<'a> {
-    pub(super) fn time_ns(self) -> u64 {
-        let Record { time_ns, event } = self.record;
-        match (self.edge, event.began_ns()) {
-            (Edge::Begin, Some(began_ns)) => began_ns.min(*time_ns),
-            _ => *time_ns,
-        }
-    }
-
-    /// Returns the row of this worker for `rank`.
-    pub(super) fn thread(self, rank: u32) -> Thread {
-        Thread { rank, worker: self.worker }
-    }
-}
-
 impl<'a> Timeline<'a> {
-    /// Sorts the records.
+    /// Finds the order of the records.
     ///
     /// **Errors**: a record whose worker, rank or time the layout does not have.
     pub(super) fn new(
@@ -189,12 +35,13 @@ impl<'a> Timeline<'a> {
         mut layout: Layout,
         kept: Option<Range<u64>>,
     ) -> Result<Self> {
-        let mut entries = Vec::new();
         if let Some(records) = flushed.workers.get(&MAIN_STREAM) {
             let ranks = records.records().filter_map(|record| record.event.group());
             layout.add_mains(ranks.max().unwrap_or(0))?;
         }
-        let mut recorded = vec![kept.unwrap_or(0..u64::MAX); layout.streams() as usize];
+        let streams = layout.streams() as usize;
+        let mut recorded = vec![kept.unwrap_or(0..u64::MAX); streams];
+        let mut chunks = vec![Default::default(); streams];
         for (&stream, records) in &flushed.workers {
             let worker = if stream == MAIN_STREAM { layout.workers } else { stream };
             if worker >= layout.streams() || (stream != MAIN_STREAM && layout.is_main(stream)) {
@@ -203,18 +50,16 @@ impl<'a> Timeline<'a> {
             layout.end_ns = layout.end_ns.max(records.last_ns);
             let from_ns = &mut recorded[worker as usize].start;
             *from_ns = (*from_ns).max(records.from_ns);
-            add_worker(&mut entries, worker, records.records());
+            chunks[worker as usize] = records.chunks.as_slice();
         }
-        for entry in &entries {
-            check_ranks(*entry, layout.ranks)?;
-            check_time(entry.time_ns())?;
+        let records = Records::new(&chunks)?;
+        for (_, worker, record) in records.all() {
+            check_ranks(worker, record, layout.ranks)?;
+            check_time(record.time_ns)?;
+            layout.end_ns = layout.end_ns.max(record.time_ns);
         }
-        // Stable, and cheap here, since each stream is a sorted run.
-        entries.sort_by_key(|entry| entry.time_ns());
-        if let Some(last) = entries.last() {
-            layout.end_ns = layout.end_ns.max(last.time_ns());
-        }
-        Ok(Self { entries, layout, recorded })
+        let workers = (0..streams).map(|worker| InOrder::new(&records, worker)).collect();
+        Ok(Self { records, workers, layout, recorded })
     }
 
     /// Returns the times of which a worker has records, if it was there.
@@ -227,54 +72,51 @@ impl<'a> Timeline<'a> {
         self.layout
     }
 
-    pub(super) fn entries(&self) -> &[Entry<'a>] {
-        &self.entries
+    pub(super) fn records(&self) -> &Records<'a> {
+        &self.records
     }
 
-    /// Iterates over the entries of each moment.
-    pub(super) fn moments(&self) -> impl Iterator<Item = &[Entry<'a>]> {
-        self.entries.chunk_by(|a, b| a.time_ns() == b.time_ns())
+    /// Returns the number of entries of a worker.
+    pub(super) fn entry_count(&self, worker: u32) -> usize {
+        self.records.count_of(worker as usize) + self.workers[worker as usize].begins.len()
+    }
+
+    /// Iterates over the entries of a worker.
+    pub(super) fn entries_of(&self, worker: u32) -> OfWorker<'_> {
+        OfWorker::new(&self.records, worker, &self.workers[worker as usize])
+    }
+
+    /// Iterates over the slices of a worker, by their begin.
+    pub(super) fn slices_of(&self, worker: u32) -> impl Iterator<Item = &'a Record> {
+        let begins = self.workers[worker as usize].begins.iter();
+        begins.map(|begin| self.records.get(*begin).1)
+    }
+
+    /// Iterates over the entries of all workers, by time, worker, and as recorded.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let mut workers: Vec<_> =
+            (0..self.layout.streams()).map(|worker| self.entries_of(worker).peekable()).collect();
+        let time_ns = |worker: &mut Peekable<OfWorker<'_>>| worker.peek().map(|e| e.time_ns());
+        let first = (0u32..).zip(&mut workers);
+        let mut heads: BinaryHeap<_> = first
+            .filter_map(|(number, worker)| Some(Reverse((time_ns(worker)?, number))))
+            .collect();
+        iter::from_fn(move || {
+            let mut head = heads.peek_mut()?;
+            let worker = &mut workers[head.0.1 as usize];
+            let entry = worker.next();
+            match time_ns(worker) {
+                Some(time_ns) => head.0.0 = time_ns,
+                None => _ = PeekMut::pop(head),
+            }
+            entry
+        })
     }
 }
 
-/// Adds the entries of a worker, in order. A slice is recorded at its end, after all that is inside
-/// it.
-fn add_worker<'a>(
-    entries: &mut Vec<Entry<'a>>,
-    worker: u32,
-    records: impl Iterator<Item = &'a Record>,
-) {
-    let mut records: Vec<&Record> = records.collect();
-    records.sort_by_key(|record| record.time_ns);
-    let first = entries.len();
-    for record in records {
-        let entry = |edge| Entry { worker, edge, record };
-        if record.event.began_ns().is_none() {
-            entries.push(entry(Edge::Moment));
-            continue;
-        }
-        let begin = entry(Edge::Begin);
-        let inside = entries[first..].partition_point(|e| e.time_ns() < begin.time_ns());
-        entries.insert(first + inside, begin);
-        entries.push(entry(Edge::End));
-    }
-}
-
-fn check_time(time_ns: u64) -> Result<()> {
-    if time_ns > EXACT_LIMIT {
-        return Err(Error::TimeOutOfRange { time_ns, limit: EXACT_LIMIT });
-    }
-    Ok(())
-}
-
-fn check_ranks(entry: Entry<'_>, ranks: u32) -> Result<()> {
-    match entry.record.event.ranks().into_iter().flatten().find(|&rank| rank >= ranks) {
+fn check_ranks(worker: u32, record: &Record, ranks: u32) -> Result<()> {
+    match record.event.ranks().into_iter().flatten().find(|&rank| rank >= ranks) {
         None => Ok(()),
-        Some(rank) => Err(Error::RankOutOfRange {
-            rank,
-            ranks,
-            worker: entry.worker,
-            time_ns: entry.time_ns(),
-        }),
+        Some(rank) => Err(Error::RankOutOfRange { rank, ranks, worker, time_ns: record.time_ns }),
     }
 }
