@@ -362,6 +362,17 @@ pub enum Error {
         kind: &'static str,
     },
 
+    /// A filter of what is said on the error stream cannot be used.
+    #[error("{name} is `{filter}`: {reason}")]
+    LogFilter {
+        /// Name of the option or of the environment variable.
+        name: &'static str,
+        /// Given filter.
+        filter: String,
+        /// Reason of the parser.
+        reason: String,
+    },
+
     /// Two options exclude each other.
     #[error("{option} is not supported with {with}")]
     NotTogether {

@@ -35,6 +35,7 @@ mod callback;
 pub mod clause;
 mod clock;
 mod config;
+mod control_plane;
 mod cores;
 mod data;
 mod dependency;
@@ -55,6 +56,8 @@ mod replay;
 mod runtime;
 mod scheduler;
 mod scope;
+#[cfg(feature = "tracing")]
+mod spans;
 // For the layers above, not for programs.
 #[doc(hidden)]
 pub mod service;
@@ -98,6 +101,8 @@ pub use self::scheduler::{
     NoPolicy, Policies, Policy, check_blocking, worker_has_nothing_else, worker_is_spare,
 };
 pub use self::scope::Scope;
+#[cfg(feature = "tracing")]
+pub use self::spans::SpanLayer;
 pub use self::task::{
     Children, HeldBack, IntoAccess, JoinHandle, OnReady, Once, PendingEvent, Ready, TaskBuilder,
     TaskLoop, fail_current_task,

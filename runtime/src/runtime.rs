@@ -11,6 +11,7 @@ use talpf_primitives::thread;
 use talpf_traces::counted;
 
 use crate::config::Config;
+use crate::control_plane;
 use crate::dump::Dump;
 use crate::error::Error;
 use crate::group::{self, Group};
@@ -60,8 +61,11 @@ impl Runtime {
             .build()
             .map_err(|reason| refused(0, reason))?;
         let monitor = config.monitor.take();
+        control_plane::begins(&config);
         let (shared, unstarted) = scheduler::prepare(config, tokio.handle().clone(), &HangWatch);
         monitor.inspect(|monitor| monitor.attach(shared.clone()));
+        #[cfg(feature = "tracing")]
+        scheduler::spans::add_traced(&shared);
         let mut runtime = Runtime {
             shared,
             group: None,
@@ -157,6 +161,7 @@ impl Runtime {
             let _ = thread.join();
         }
         self.shared.end_outside_trace();
+        control_plane::ended(&self.shared.config, &self.shared.metrics());
         if let Some(tokio) = self.tokio.take() {
             tokio.shutdown_background();
         }

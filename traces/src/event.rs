@@ -43,6 +43,26 @@ pub enum Event {
         /// workers meanwhile.
         ready: u32,
     },
+    /// The program has been inside a span of its own, which ends with this record. Nests with slices
+    /// of tasks; a task that runs inside it hides it.
+    SpanSlice {
+        /// Name of the span.
+        label: LabelId,
+        /// Time at which it was entered.
+        began_ns: u64,
+    },
+    /// Event of the program, without length.
+    Mark {
+        /// Name of the event.
+        label: LabelId,
+    },
+    /// Number of the program, which holds until the next one of that name on the same row.
+    Counter {
+        /// Name of the number.
+        label: LabelId,
+        /// The number, drawn exactly up to 2^53.
+        value: i64,
+    },
     /// The program of a rank waits, or no longer waits, for its own tasks to become fewer.
     Throttle {
         /// Rank whose program it is.
@@ -145,7 +165,12 @@ impl Event {
     /// Returns the ranks in the event.
     pub(crate) fn ranks(&self) -> [Option<u32>; 2] {
         match *self {
-            Self::StateSlice { .. } | Self::Idle { .. } | Self::RecordingStopped => [None, None],
+            Self::StateSlice { .. }
+            | Self::Idle { .. }
+            | Self::SpanSlice { .. }
+            | Self::Mark { .. }
+            | Self::Counter { .. }
+            | Self::RecordingStopped => [None, None],
             Self::TaskSlice { rank, .. }
             | Self::Throttle { rank, .. }
             | Self::SyncBegin { rank, .. }
@@ -184,7 +209,9 @@ impl Event {
             Self::TaskSlice { began_ns, starts, .. } if *began_ns < from_ns => {
                 (*began_ns, *starts) = (from_ns, false);
             }
-            Self::StateSlice { began_ns, .. } | Self::Idle { began_ns, .. } => {
+            Self::StateSlice { began_ns, .. }
+            | Self::Idle { began_ns, .. }
+            | Self::SpanSlice { began_ns, .. } => {
                 *began_ns = (*began_ns).max(from_ns);
             }
             _ => {}
@@ -197,6 +224,7 @@ impl Event {
         match *self {
             Self::TaskSlice { began_ns, .. }
             | Self::StateSlice { began_ns, .. }
+            | Self::SpanSlice { began_ns, .. }
             | Self::Idle { began_ns, .. } => Some(began_ns),
             _ => None,
         }

@@ -10,6 +10,7 @@ mod histogram;
 mod info;
 mod launch;
 mod launcher;
+mod log;
 mod matmul;
 mod measure;
 mod meeting_options;
@@ -54,6 +55,10 @@ const STEPS: usize = 1000;
 #[derive(Debug, Parser)]
 #[command(name = "talpf", version, arg_required_else_help = false)]
 struct Cli {
+    /// Say on the error stream what passes this filter, as info, debug or talpf::runtime=debug [env: TALPF_LOG]
+    #[arg(long, global = true, value_name = "FILTER")]
+    log: Option<String>,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -101,7 +106,10 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::explain(&error),
     };
-    run(cli.command)
+    match log::install(cli.log.as_deref()) {
+        Ok(()) => run(cli.command),
+        Err(error) => explain(&error),
+    }
 }
 
 fn run(command: Command) -> ExitCode {

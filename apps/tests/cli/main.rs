@@ -10,6 +10,8 @@ mod graph;
 mod info;
 mod jacobi;
 mod launch;
+#[cfg(feature = "tracing")]
+mod log;
 mod machines;
 mod pmi;
 #[path = "../../../ibverbs-sim/tests/bootstrap/pmi_server.rs"]
@@ -47,6 +49,7 @@ fn command(arguments: &[&str]) -> Command {
         "PMI_RANK",
         "PMI_SIZE",
         "PMIX_RANK",
+        "TALPF_LOG",
     ] {
         command.env_remove(variable);
     }

@@ -10,6 +10,7 @@ mod layers;
 mod paths;
 mod sizes;
 mod time;
+mod tracing;
 mod unsafe_files;
 mod words;
 

@@ -4,6 +4,7 @@ mod allreduce;
 mod notify;
 mod put;
 mod runtime;
+mod spans;
 mod superstep;
 mod sync;
 mod trace;
@@ -39,6 +40,7 @@ pub fn run(only: &str) -> Result<Report, Error> {
     superstep::measure(&mut report)?;
     allreduce::measure(&mut report)?;
     trace::measure(&mut report)?;
+    spans::measure(&mut report)?;
     if report.metrics().is_empty() {
         return Err(Error::NoSuchFigure { name: only.to_owned() });
     }

@@ -1,7 +1,10 @@
 //! The checks for hangs, which workers and blocked threads call when they have nothing to do.
 
+use std::sync::Arc;
+
 use super::{JUDGE, Last, certain};
 use crate::callback;
+use crate::control_plane;
 use crate::dump::Dump;
 use crate::record::{Phase, Record, RecordId, Role, SPAWNING, for_each_record};
 use crate::scheduler::{A_TIME, Shared, Stillness, Watchdog};
@@ -77,7 +80,10 @@ impl Watchdog for HangWatch {
 
 /// Gives the report to all that wait.
 pub(super) fn notify(shared: &Shared, report: String) {
-    let _ = shared.hang.report.set(report.into());
+    let report = Arc::from(report);
+    if shared.hang.report.set(Arc::clone(&report)).is_ok() {
+        control_plane::hangs(&report);
+    }
     for_each_task(shared, |id, _, phase| {
         if phase == Phase::Suspended {
             wake_suspended(id);

@@ -58,7 +58,7 @@ pub(super) fn enter<R>(worker: &Worker, work: impl FnOnce() -> R) -> R {
 }
 
 #[inline]
-fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
+pub(super) fn with_worker<R>(visit: impl FnOnce(&Worker) -> R) -> Option<R> {
     let worker = WORKER.get();
     // SAFETY: `enter` sets the pointer and clears it, and borrows the worker in between.
     unsafe { worker.as_ref() }.map(visit)

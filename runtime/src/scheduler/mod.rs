@@ -27,6 +27,8 @@ mod policy;
 mod priority;
 mod runner;
 mod shared;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
 mod stealing;
 mod time;
 mod trace_state;
@@ -35,6 +37,8 @@ mod virtual_time;
 mod watchdog;
 mod worker;
 mod worker_slot;
+#[cfg(feature = "tracing")]
+mod worker_spans;
 
 pub use self::check_blocking::check_blocking;
 pub use self::current::{worker_has_nothing_else, worker_is_spare};

@@ -19,6 +19,8 @@ use super::policy::rest::Thief;
 use super::trace_state::TraceState;
 use super::virtual_time::CoreStreams;
 use super::worker_slot::WorkerSlot;
+#[cfg(feature = "tracing")]
+use super::worker_spans::WorkerSpans;
 use super::{Runner, Shared, blocked_thread, current};
 use crate::callback::catch_panic;
 use crate::group::GroupInner;
@@ -49,6 +51,8 @@ pub(crate) struct Worker {
     /// The trace's numbers of the task labels that this worker has met.
     pub(super) labels: RefCell<HashMap<Label, LabelId>>,
     pub(super) trace_state: TraceState,
+    #[cfg(feature = "tracing")]
+    pub(super) spans: WorkerSpans,
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
     pub(super) current_watch: CurrentWatch,
@@ -99,6 +103,8 @@ impl Worker {
             tick: Cell::new(0),
             labels: RefCell::default(),
             trace_state: TraceState::default(),
+            #[cfg(feature = "tracing")]
+            spans: WorkerSpans::default(),
             unsettled: Cell::new(None),
             current_watch: CurrentWatch::default(),
             thief,

@@ -11,3 +11,8 @@ examples! {
     reduction: "../../examples/reduction.rs",
     tokio_io: "../../examples/tokio_io.rs",
 }
+
+#[cfg(feature = "tracing")]
+examples! {
+    spans: "../../examples/spans.rs",
+}

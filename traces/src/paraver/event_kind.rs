@@ -11,6 +11,10 @@ pub enum EventKind {
     TaskId = 10,
     /// Name of the running task: index of its label, plus 1.
     TaskType = 11,
+    /// Name of the innermost span that the program is in: index of its label, plus 1. ovni's marks.
+    Span = 100,
+    /// Name of an event of the program: index of its label, plus 1.
+    Mark = 101,
     /// [`SyncMode::number`] of the latest sync that began on this thread and has not ended.
     SyncMode = 95_000_001,
     /// Lane of the sync, plus 1.
@@ -61,11 +65,16 @@ pub enum EventKind {
     SlowCores = 95_000_027,
 }
 
+/// Event type of the first number of the program; that of a name is higher by the index of its label.
+pub(crate) const FIRST_COUNTER: u32 = 95_100_000;
+
 impl EventKind {
     /// All event types, by increasing number.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::TaskId,
         Self::TaskType,
+        Self::Span,
+        Self::Mark,
         Self::SyncMode,
         Self::SyncLane,
         Self::SyncRound,
@@ -107,6 +116,7 @@ impl EventKind {
         match self {
             Self::TaskId
             | Self::TaskType
+            | Self::Span
             | Self::SyncMode
             | Self::SyncLane
             | Self::SyncRound
@@ -119,7 +129,8 @@ impl EventKind {
             | Self::TimedPart
             | Self::Step
             | Self::SlowCores => true,
-            Self::SyncEnded
+            Self::Mark
+            | Self::SyncEnded
             | Self::SyncAsked
             | Self::SyncOwnWorkDone
             | Self::SyncArrivalsComplete
@@ -139,6 +150,8 @@ impl EventKind {
         match self {
             Self::TaskId => "Task id",
             Self::TaskType => "Task type",
+            Self::Span => "Span",
+            Self::Mark => "Event",
             Self::SyncMode => "Sync mode",
             Self::SyncLane => "Sync lane",
             Self::SyncRound => "Sync round",
@@ -170,7 +183,9 @@ impl EventKind {
     /// the labels of the recorder.
     pub(crate) fn values<'a>(self, task_names: &[&'a str]) -> Vec<(i64, &'a str)> {
         match self {
-            Self::TaskType | Self::TaskStarted => (1..).zip(task_names.iter().copied()).collect(),
+            Self::TaskType | Self::TaskStarted | Self::Span | Self::Mark => {
+                (1..).zip(task_names.iter().copied()).collect()
+            }
             Self::SyncMode | Self::SyncEndedMode => {
                 SyncMode::all().map(|mode| (mode.number(), mode.name())).collect()
             }

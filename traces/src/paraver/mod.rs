@@ -20,6 +20,7 @@ pub use check::{
 };
 pub use edit::{cut, merge};
 pub use event_kind::EventKind;
+use event_kind::FIRST_COUNTER;
 pub(crate) use inputs::refuse_inputs;
 pub(crate) use partial::Partial;
 pub(crate) use write::write_records;

@@ -77,6 +77,20 @@ pub(super) fn put(out: &mut Vec<u8>, record: &Record) {
             put_u64(out, value.cast_unsigned());
         }
         Event::RecordingStopped => out.push(10),
+        Event::SpanSlice { label, began_ns } => {
+            out.push(11);
+            put_u32(out, label.index() as u32);
+            put_u64(out, began_ns);
+        }
+        Event::Mark { label } => {
+            out.push(12);
+            put_u32(out, label.index() as u32);
+        }
+        Event::Counter { label, value } => {
+            out.push(13);
+            put_u32(out, label.index() as u32);
+            put_u64(out, value.cast_unsigned());
+        }
     }
 }
 
@@ -146,6 +160,11 @@ pub(super) fn get(fields: &mut Fields<'_>) -> Option<Record> {
             Event::Value { rank: fields.u32()?, kind, value: fields.u64()?.cast_signed() }
         }
         10 => Event::RecordingStopped,
+        11 => Event::SpanSlice { label: LabelId::of(fields.u32()?), began_ns: fields.u64()? },
+        12 => Event::Mark { label: LabelId::of(fields.u32()?) },
+        13 => {
+            Event::Counter { label: LabelId::of(fields.u32()?), value: fields.u64()?.cast_signed() }
+        }
         _ => return None,
     };
     Some(Record { time_ns, event })
@@ -167,6 +186,9 @@ mod tests {
             Event::Receive { rank, peer, message, lane, round },
             Event::ReceiveTagged { rank, peer, message, tag: 8, arrived: wait },
             Event::RecordingStopped,
+            Event::SpanSlice { label: LabelId::of(7), began_ns: 2 },
+            Event::Mark { label: LabelId::of(8) },
+            Event::Counter { label: LabelId::of(9), value: i64::MIN },
         ];
         events.extend(State::ALL.map(|state| Event::StateSlice { state, began_ns: 3 }));
         events.extend(ValueKind::ALL.map(|kind| Event::Value { rank, kind, value: -7 }));
@@ -202,7 +224,7 @@ mod tests {
 
     #[test]
     fn bytes_of_no_event_are_refused() {
-        for byte in 11..=u8::MAX {
+        for byte in 14..=u8::MAX {
             let mut bytes = vec![0; 64];
             bytes[8] = byte;
             assert!(get(&mut Fields::new(&bytes)).is_none());

@@ -1,12 +1,13 @@
 //! Writer of the `.pcf` file (labels and colours) and the `.row` file (names of rows).
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::layout::Layout;
 use super::one_line::one_line;
-use crate::State;
-use crate::paraver::EventKind;
+use crate::paraver::{EventKind, FIRST_COUNTER};
+use crate::{LabelId, State};
 
 /// Paraver's defaults for a trace in nanoseconds with a row per thread.
 const OPTIONS: &str = "\
@@ -37,7 +38,11 @@ const COLOURS: [[u8; 3]; State::ALL.len()] = [
     [100, 60, 20],
 ];
 
-pub(super) fn write_pcf(out: &mut impl Write, task_names: &[Arc<str>]) -> io::Result<()> {
+pub(super) fn write_pcf(
+    out: &mut impl Write,
+    task_names: &[Arc<str>],
+    counters: &BTreeSet<LabelId>,
+) -> io::Result<()> {
     let task_names: Vec<String> = task_names.iter().map(|name| label(name)).collect();
     let task_names: Vec<&str> = task_names.iter().map(String::as_str).collect();
     writeln!(out, "{OPTIONS}\nSTATES")?;
@@ -57,6 +62,11 @@ pub(super) fn write_pcf(out: &mut impl Write, task_names: &[Arc<str>]) -> io::Re
         for (value, name) in values {
             writeln!(out, "{value:<4} {name}")?;
         }
+    }
+    for counter in counters {
+        let name = task_names.get(counter.index()).copied().unwrap_or("(unnamed)");
+        let number = FIRST_COUNTER.saturating_add(counter.index() as u32);
+        writeln!(out, "\nEVENT_TYPE\n0    {number:<10} {name}")?;
     }
     Ok(())
 }

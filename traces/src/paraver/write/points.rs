@@ -13,14 +13,33 @@ use super::layout::{Layout, Location, Thread};
 use super::owners::Owners;
 use super::slices::{RunningTask, Slices};
 use super::timeline::Timeline;
-use crate::paraver::{EXACT_LIMIT, EventKind};
+use crate::paraver::{EXACT_LIMIT, EventKind, FIRST_COUNTER};
 use crate::{Event, LabelId, MessageKind, SyncMode, ValueKind};
+
+/// Type of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PointKind {
+    /// One of our own.
+    Own(EventKind),
+    /// Number of the program with this name.
+    Counter(LabelId),
+}
+
+impl PointKind {
+    /// Returns the number in the trace.
+    pub(super) fn number(self) -> u32 {
+        match self {
+            Self::Own(kind) => kind.number(),
+            Self::Counter(label) => FIRST_COUNTER.saturating_add(label.index() as u32),
+        }
+    }
+}
 
 /// Event of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) thread: Thread,
-    pub(super) kind: EventKind,
+    pub(super) kind: PointKind,
     pub(super) value: i64,
 }
 
@@ -44,6 +63,8 @@ pub(super) struct Points<'a> {
     owners: Owners,
     /// Task that each worker is shown to run.
     shown: Vec<Option<RunningTask>>,
+    /// Span that each worker is shown to be in, and the row.
+    shown_spans: Vec<Option<(Thread, LabelId)>>,
     /// Thread where each open sync began.
     sync_threads: HashMap<SyncKey, Thread>,
     /// Open syncs of each thread, the latest last.
@@ -67,6 +88,7 @@ impl<'a> Points<'a> {
             slices: Slices::new(layout.streams()),
             owners: Owners::new(timeline),
             shown: vec![None; layout.streams() as usize],
+            shown_spans: vec![None; layout.streams() as usize],
             sync_threads: HashMap::new(),
             open_syncs: vec![Vec::new(); threads],
             rounds_open: vec![0; layout.ranks as usize],
@@ -91,6 +113,15 @@ impl<'a> Points<'a> {
                     let kind = self.task_type(label);
                     self.show(entry.thread(rank), EventKind::TaskStarted, kind);
                 }
+            }
+            Event::Mark { label } => {
+                let name = self.task_type(label);
+                self.show(self.owners.thread(entry.worker), EventKind::Mark, name);
+            }
+            Event::Counter { label, value } => {
+                let kind = PointKind::Counter(label);
+                let thread = self.owners.thread(entry.worker);
+                self.moment.push(Point { thread, kind, value });
             }
             Event::SyncBegin { rank, lane, round, mode, expected } => {
                 let asked_ns = entry.time_ns();
@@ -129,6 +160,9 @@ impl<'a> Points<'a> {
             }
             _ => {}
         }
+        if matches!(entry.record.event, Event::TaskSlice { .. } | Event::SpanSlice { .. }) {
+            self.show_span(entry.worker);
+        }
     }
 
     /// Adds an arrival to the moment.
@@ -155,7 +189,8 @@ impl<'a> Points<'a> {
         }
         let (owners, moment) = (&self.owners, &mut self.moment);
         self.causes.update(owners, |thread, value| {
-            moment.push(Point { thread, kind: EventKind::IdleBecause, value });
+            let kind = PointKind::Own(EventKind::IdleBecause);
+            moment.push(Point { thread, kind, value });
         });
     }
 
@@ -252,6 +287,23 @@ impl<'a> Points<'a> {
         }
     }
 
+    /// Shows the span that a worker is in, if that or its row has changed.
+    fn show_span(&mut self, worker: u32) {
+        let thread = self.owners.thread(worker);
+        let span = self.slices.span(worker).map(|label| (thread, label));
+        let before = std::mem::replace(&mut self.shown_spans[worker as usize], span);
+        if before == span {
+            return;
+        }
+        if let Some((left, _)) = before.filter(|(row, _)| span.is_none() || *row != thread) {
+            self.show(left, EventKind::Span, 0);
+        }
+        if let Some((_, label)) = span {
+            let name = self.task_type(label);
+            self.show(thread, EventKind::Span, name);
+        }
+    }
+
     fn show_task(&mut self, thread: Thread, task: i64, kind: i64) {
         self.show(thread, EventKind::TaskId, task);
         self.show(thread, EventKind::TaskType, kind);
@@ -275,7 +327,7 @@ impl<'a> Points<'a> {
     }
 
     fn show(&mut self, thread: Thread, kind: EventKind, value: i64) {
-        self.moment.push(Point { thread, kind, value });
+        self.moment.push(Point { thread, kind: PointKind::Own(kind), value });
     }
 }
 

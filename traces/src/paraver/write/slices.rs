@@ -42,12 +42,24 @@ impl<'a> OpenSlices<'a> {
         })
     }
 
+    /// Returns the name of the innermost span, unless a task that runs inside hides it.
+    pub(super) fn span(&self) -> Option<LabelId> {
+        let mut spans_and_tasks = self.open.iter().rev().filter_map(|slice| match slice.event {
+            Event::SpanSlice { label, .. } => Some(Some(label)),
+            Event::TaskSlice { .. } => Some(None),
+            _ => None,
+        });
+        spans_and_tasks.next().flatten()
+    }
+
     /// Returns the state of the worker; `None` outside all slices.
     pub(super) fn state(&self) -> Option<State> {
-        self.open.last().map(|slice| match slice.event {
-            Event::StateSlice { state, .. } => state,
-            Event::Idle { .. } => State::Idle,
-            _ => State::Running,
+        self.open.iter().rev().find_map(|slice| match slice.event {
+            Event::StateSlice { state, .. } => Some(state),
+            Event::Idle { .. } => Some(State::Idle),
+            // The state is that of the worker around it.
+            Event::SpanSlice { .. } => None,
+            _ => Some(State::Running),
         })
     }
 }
@@ -71,5 +83,10 @@ impl<'a> Slices<'a> {
     /// Returns the task that the worker runs.
     pub(super) fn task(&self, worker: u32) -> Option<RunningTask> {
         self.workers[worker as usize].task()
+    }
+
+    /// Returns the name of the span that the worker is in.
+    pub(super) fn span(&self, worker: u32) -> Option<LabelId> {
+        self.workers[worker as usize].span()
     }
 }

@@ -3,8 +3,8 @@
 //! The order is by time, then by worker, then as recorded.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::iter::{self, Peekable};
 use std::ops::Range;
 
@@ -15,6 +15,7 @@ use super::records::Records;
 use crate::error::{Error, Result};
 use crate::event::Record;
 use crate::recorder::{FlushedRecords, MAIN_STREAM};
+use crate::{Event, LabelId};
 
 /// All records of the trace, checked against the layout, and their order.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub(super) struct Timeline<'a> {
     layout: Layout,
     /// Times of which each worker has records.
     recorded: Vec<Range<u64>>,
+    counters: BTreeSet<LabelId>,
 }
 
 impl<'a> Timeline<'a> {
@@ -53,13 +55,17 @@ impl<'a> Timeline<'a> {
             chunks[worker as usize] = records.chunks.as_slice();
         }
         let records = Records::new(&chunks)?;
+        let mut counters = BTreeSet::new();
         for (_, worker, record) in records.all() {
+            if let Event::Counter { label, .. } = record.event {
+                counters.insert(label);
+            }
             check_ranks(worker, record, layout.ranks)?;
             check_time(record.time_ns)?;
             layout.end_ns = layout.end_ns.max(record.time_ns);
         }
         let workers = (0..streams).map(|worker| InOrder::new(&records, worker)).collect();
-        Ok(Self { records, workers, layout, recorded })
+        Ok(Self { records, workers, layout, recorded, counters })
     }
 
     /// Returns the times of which a worker has records, if it was there.
@@ -74,6 +80,11 @@ impl<'a> Timeline<'a> {
 
     pub(super) fn records(&self) -> &Records<'a> {
         &self.records
+    }
+
+    /// Returns the names of the numbers of the program.
+    pub(super) fn counters(&self) -> &BTreeSet<LabelId> {
+        &self.counters
     }
 
     /// Returns the number of entries of a worker.

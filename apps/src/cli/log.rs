@@ -1,0 +1,43 @@
+//! What the runtime says of itself, on the error stream.
+
+use std::env;
+use std::ffi::OsStr;
+
+use talpf_apps::Error;
+
+/// Name of the environment variable in place of the option.
+const VARIABLE: &str = "TALPF_LOG";
+
+/// Prints what passes `filter`, or the one in the environment if there is none; nothing without either.
+///
+/// **Errors**: a filter that is none.
+pub(super) fn install(filter: Option<&str>) -> Result<(), Error> {
+    let from_environment = env::var_os(VARIABLE);
+    match (filter, from_environment.as_deref().and_then(OsStr::to_str)) {
+        (Some(filter), _) => print("--log", filter),
+        (None, Some(filter)) if !filter.is_empty() => print(VARIABLE, filter),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(feature = "tracing")]
+fn print(name: &'static str, filter: &str) -> Result<(), Error> {
+    use tracing_subscriber::EnvFilter;
+
+    let parsed = EnvFilter::builder().parse(filter);
+    let parsed = parsed.map_err(|reason| Error::LogFilter {
+        name,
+        filter: filter.to_owned(),
+        reason: reason.to_string(),
+    })?;
+    let writer = std::io::stderr;
+    // Of several commands in one process the first one has set it.
+    let _ = tracing_subscriber::fmt().with_env_filter(parsed).with_writer(writer).try_init();
+    Ok(())
+}
+
+#[cfg(not(feature = "tracing"))]
+fn print(name: &'static str, filter: &str) -> Result<(), Error> {
+    let reason = "this build has no feature `tracing`".to_owned();
+    Err(Error::LogFilter { name, filter: filter.to_owned(), reason })
+}
