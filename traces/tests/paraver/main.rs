@@ -10,6 +10,7 @@ mod linter_accepts_other_traces;
 mod linter_refuses_pitfalls;
 mod linter_survives_anything;
 mod messages_keep_field_order;
+mod oracle;
 mod own_workers_have_a_row_each;
 mod parts_of_a_run;
 mod random_runs_are_clean;

@@ -7,6 +7,7 @@ use std::iter::Peekable;
 use super::communications::{Communication, Communications};
 use super::intervals::{Interval, Intervals};
 use super::layout::Layout;
+use super::line::Line;
 use super::one_line::one_line;
 use super::points::Points;
 use super::timeline::Timeline;
@@ -32,6 +33,7 @@ pub(super) fn write<'a>(
     let mut points = Points::new(timeline, label_count);
     let mut lines = Lines {
         out,
+        line: Line::default(),
         layout,
         intervals: Intervals::new(timeline).peekable(),
         communications: communications.lines().peekable(),
@@ -40,8 +42,9 @@ pub(super) fn write<'a>(
     let mut entries = timeline.entries().peekable();
     loop {
         let entries_ns = entries.peek().map(|entry| entry.time_ns());
-        let times = entries_ns.into_iter().chain(points.next_change_ns());
-        let Some(now) = times.min() else { break };
+        let arrival_ns = arrivals.peek().map(|arrival| arrival.time_ns);
+        let times = [entries_ns, points.next_change_ns(), arrival_ns];
+        let Some(now) = times.into_iter().flatten().min() else { break };
         while let Some(entry) = entries.next_if(|entry| entry.time_ns() == now) {
             points.add(entry);
         }
@@ -86,6 +89,7 @@ fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Resu
 /// The three kinds of record, merged into `out`.
 struct Lines<'a, W, M: Iterator<Item = Communication>> {
     out: &'a mut W,
+    line: Line,
     layout: Layout,
     intervals: Peekable<Intervals<'a>>,
     communications: Peekable<M>,
@@ -100,8 +104,12 @@ impl<W: Write, M: Iterator<Item = Communication>> Lines<'_, W, M> {
             let until = message.unwrap_or(now);
             while let Some(interval) = self.intervals.next_if(|next| next.begin_ns <= until) {
                 let Interval { begin_ns, end_ns, thread, state } = interval;
-                let thread = self.layout.on_cpu(thread);
-                writeln!(self.out, "1:{thread}:{begin_ns}:{end_ns}:{}", state.number())?;
+                self.line.begin(1);
+                self.line.location(self.layout.on_cpu(thread));
+                self.line.number(begin_ns);
+                self.line.number(end_ns);
+                self.line.number(state.number());
+                self.line.write(self.out)?;
             }
             match message.and_then(|_| self.communications.next()) {
                 Some(message) => self.write_message(&message)?,
@@ -112,29 +120,31 @@ impl<W: Write, M: Iterator<Item = Communication>> Lines<'_, W, M> {
 
     /// Writes a message: the sender's times, then the receiver's, each logical before physical.
     fn write_message(&mut self, message: &Communication) -> io::Result<()> {
-        writeln!(
-            self.out,
-            "3:{}:{}:{}:{}:{}:{}:{}:{}",
-            self.layout.on_cpu(message.sender),
-            message.logical_send_ns,
-            message.physical_send_ns,
-            self.layout.on_cpu(message.receiver),
-            message.logical_receive_ns,
-            message.physical_receive_ns,
-            message.bytes.min(EXACT_LIMIT),
-            message.tag % EXACT_LIMIT,
-        )
+        let line = &mut self.line;
+        line.begin(3);
+        line.location(self.layout.on_cpu(message.sender));
+        line.number(message.logical_send_ns);
+        line.number(message.physical_send_ns);
+        line.location(self.layout.on_cpu(message.receiver));
+        line.number(message.logical_receive_ns);
+        line.number(message.physical_receive_ns);
+        line.number(message.bytes.min(EXACT_LIMIT));
+        line.number(message.tag % EXACT_LIMIT);
+        line.write(self.out)
     }
 
     /// Writes the events of the moment `now`, a line for each thread, and begins the next moment.
     fn write_points(&mut self, now: u64, points: &mut Points<'_>) -> io::Result<()> {
         for (location, of_thread) in points.moment() {
-            for line in of_thread.chunks(PAIRS_PER_LINE) {
-                write!(self.out, "2:{location}:{now}")?;
-                for point in line {
-                    write!(self.out, ":{}:{}", point.kind.number(), point.value)?;
+            for of_line in of_thread.chunks(PAIRS_PER_LINE) {
+                self.line.begin(2);
+                self.line.location(location);
+                self.line.number(now);
+                for point in of_line {
+                    self.line.number(point.kind.number());
+                    self.line.number(point.value);
                 }
-                writeln!(self.out)?;
+                self.line.write(self.out)?;
             }
         }
         points.clear_moment();

@@ -55,6 +55,10 @@ impl<'a> Intervals<'a> {
         let ready = VecDeque::new();
         let mut this = Self { layout, workers, changes, appearances, ready };
         layout.threads().for_each(|thread| this.disappear(thread, 0));
+        while this.changes.peek().is_some_and(|Reverse((time_ns, _))| *time_ns == 0) {
+            this.change();
+        }
+        this.ready.make_contiguous().sort_by_key(|interval| interval.thread);
         this
     }
 

@@ -1,7 +1,5 @@
 //! Objects of a trace: ranks, workers, and the rows that show them.
 
-use std::fmt;
-
 use super::trace_files::TraceInfo;
 use crate::error::{Error, Result};
 use crate::paraver::{EXACT_LIMIT, OBJECT_LIMIT};
@@ -30,9 +28,9 @@ pub(super) struct Thread {
 /// Place of a record: a row, and the cpu of its worker, or 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Location {
-    cpu: u32,
-    rank: u32,
-    row: u32,
+    pub(super) cpu: u32,
+    pub(super) rank: u32,
+    pub(super) row: u32,
 }
 
 impl Layout {
@@ -121,14 +119,6 @@ impl Layout {
     pub(super) fn index(self, thread: Thread) -> usize {
         let before = u64::from(thread.rank) * u64::from(self.rows);
         (before + u64::from(thread.rank.min(self.mains) + self.row(thread))) as usize
-    }
-}
-
-/// Location fields of a record: cpu, application, task, thread.
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, rank, row } = self;
-        write!(f, "{cpu}:1:{}:{}", rank + 1, row + 1)
     }
 }
 

@@ -34,6 +34,7 @@ mod in_order;
 mod intervals;
 mod labels;
 mod layout;
+mod line;
 mod one_line;
 mod owners;
 mod points;
