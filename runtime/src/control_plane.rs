@@ -1,4 +1,4 @@
-//! What the runtime says through `tracing`, where things are rare: never for a task, a record or a poll.
+//! Events of a runtime as a whole, for `tracing`: none for a task, a record or a poll.
 //!
 //! Without the feature `tracing` nothing is said, and without a subscriber nothing is heard.
 

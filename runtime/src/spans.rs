@@ -23,7 +23,7 @@ const UNNAMED: &str = "event ";
 ///
 /// A span is shown on the row of the worker that is in it, with its name, while it is entered: one that
 /// a task is instrumented with is left where the task is suspended. A task that runs inside it hides it.
-/// An event is a mark with its name, or its message if it has none; one with a number as field `value`
+/// An event is a mark with its name, or its text if it has none; one with a number as field `value`
 /// is a level of that name instead, rounded to an integer. What threads outside the workers do is on the
 /// row of the last runtime that was started with a recorder.
 ///
@@ -31,7 +31,7 @@ const UNNAMED: &str = "event ";
 ///
 /// ```
 /// use talpf_runtime::{Config, Runtime, SpanLayer};
-/// use talpf_traces::{Recorder, TraceInfo};
+/// use talpf_traces::Recorder;
 /// use tracing_subscriber::prelude::*;
 ///
 /// let recorder = Recorder::default();
@@ -42,10 +42,7 @@ const UNNAMED: &str = "event ";
 ///     tracing::info_span!("set up").in_scope(|| tracing::info!(name: "size", value = 100));
 /// });
 /// runtime.shut_down()?;
-/// let folder = tempfile::tempdir()?;
-/// let info = TraceInfo { ranks: 1, workers: 1, ..TraceInfo::default() };
-/// let files = recorder.write_paraver(folder.path(), "run", &info)?;
-/// assert!(std::fs::read_to_string(files.pcf)?.contains("set up"));
+/// assert!(!recorder.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

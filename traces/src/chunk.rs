@@ -49,6 +49,7 @@ impl Chunk {
     }
 
     /// Returns the number of records that there is room for.
+    #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
         self.slots.len()
     }
@@ -119,12 +120,20 @@ impl ChunkWriter {
         true
     }
 
+    /// Returns `true` if there is room for no more records.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= self.capacity()
+    }
+
     /// Returns the number of records so far.
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.chunk.len.load(Ordering::Relaxed)
     }
 
     /// Returns the number of records that there is room for.
+    #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
         self.chunk.capacity()
     }

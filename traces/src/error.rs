@@ -95,7 +95,7 @@ pub enum Error {
         /// Version that is read.
         expected: u32,
     },
-    /// There are more pieces of records than the writer can number.
+    /// More pieces of records than the writer can number.
     #[error("there are {chunks} pieces of records, expected at most {limit}")]
     TooManyChunks {
         /// Number of pieces.

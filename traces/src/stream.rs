@@ -1,6 +1,6 @@
 //! Stream of records of one worker, used by one thread at a time.
 //!
-//! A stream fills chunks of 64 KiB and never moves a record again, so a record costs a comparison
+//! A stream fills chunks of 64 KiB and never moves a record again, so a record costs two comparisons
 //! and a store of 40 bytes, without locks or atomic operations that cost more than a store. Full
 //! chunks stay in the stream until [`Stream::flush`] or drop gives them to the recorder, or go to the
 //! file of one that [spills](Recorder::spilling).
@@ -45,6 +45,8 @@ pub struct Stream {
     from_ns: u64,
     /// Chunks that are not in the spill file yet, if there is one.
     share: Option<Share>,
+    /// Record that is not simply stored.
+    pending: Record,
 }
 
 impl Stream {
@@ -71,6 +73,7 @@ impl Stream {
             chunk_records,
             from_ns: 0,
             share,
+            pending: Record { time_ns: 0, event: Event::RecordingStopped },
             recorder,
         }
     }
@@ -94,36 +97,32 @@ impl Stream {
     /// thread of the recorder fills, unless [prepared](Self::prepare).
     #[inline]
     pub fn record(&mut self, time_ns: u64, event: Event) {
-        if self.has_edges {
-            return self.record_part(time_ns, event);
+        let record = Record { time_ns, event };
+        if self.has_edges || self.chunk.is_full() {
+            // As an argument the record would be put together in memory each time, and then copied.
+            self.pending = record;
+            return self.record_pending();
         }
-        self.push(time_ns, event);
+        self.chunk.push(record);
     }
 
-    /// Stores what is kept of an event, if it is a part of the run that is kept.
-    #[cold]
-    fn record_part(&mut self, time_ns: u64, event: Event) {
-        let kept = self.recorder.edges().map_or(Some((time_ns, event)), |e| e.keep(time_ns, event));
-        self.last_ns = self.last_ns.max(time_ns);
-        if let Some((time_ns, event)) = kept {
-            self.push(time_ns, event);
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, time_ns: u64, event: Event) {
-        if !self.chunk.push(Record { time_ns, event }) {
-            self.push_to_next(time_ns, event);
-        }
-    }
-
-    /// Stores an event in a new chunk, or drops it.
+    /// Stores the pending record, as far as it is kept.
     #[cold]
     #[inline(never)]
-    fn push_to_next(&mut self, time_ns: u64, event: Event) {
-        if !self.next_chunk() || !self.chunk.push(Record { time_ns, event }) {
-            self.stop(time_ns, event);
+    fn record_pending(&mut self) {
+        let Record { time_ns, event } = self.pending;
+        let mut kept = Some(self.pending);
+        if self.has_edges {
+            self.last_ns = self.last_ns.max(time_ns);
+            let edges = self.recorder.edges();
+            let of_part = edges.map_or(Some((time_ns, event)), |edges| edges.keep(time_ns, event));
+            kept = of_part.map(|(time_ns, event)| Record { time_ns, event });
         }
+        let Some(record) = kept else { return };
+        if self.chunk.is_full() && !self.next_chunk() {
+            return self.stop(record.time_ns, record.event);
+        }
+        self.chunk.push(record);
     }
 
     /// Gives all records so far to the recorder.

@@ -1,4 +1,4 @@
-//! What the runtime says of itself, on the error stream.
+//! Log of the runtime, on the error stream.
 
 use std::env;
 use std::ffi::OsStr;

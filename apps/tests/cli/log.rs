@@ -1,4 +1,4 @@
-//! What the runtime says of itself, on the error stream, if it is asked to.
+//! Log of the runtime on the error stream, if it is asked for.
 
 use crate::{command, error_of, stdout_of, talpf};
 

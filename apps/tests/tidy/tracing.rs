@@ -1,4 +1,4 @@
-//! Where the libraries speak `tracing`: at rare points, never on the path of a task, a put or a record.
+//! Use of `tracing` by the libraries: at rare points, never on the path of a task, a put or a record.
 
 use crate::assert_none;
 use crate::repository::rust_files;

@@ -74,8 +74,12 @@ fn enter_outside(id: u64, metadata: &'static Metadata<'static>) -> Option<()> {
     let shared = last_traced()?;
     let label = shared.config.recorder.as_ref()?.label(metadata.name());
     let span = OpenSpan { id, label, began_ns: shared.clock.now_ns() };
-    OUTSIDE.with_borrow_mut(|open| push(open, (span, Arc::downgrade(&shared))));
-    Some(())
+    outside(|open| push(open, (span, Arc::downgrade(&shared))))
+}
+
+/// Visits the spans of a thread outside, unless the thread ends.
+fn outside<R>(visit: impl FnOnce(&mut Vec<(OpenSpan, Weak<Shared>)>) -> R) -> Option<R> {
+    OUTSIDE.try_with(|open| visit(&mut open.borrow_mut())).ok()
 }
 
 /// Notes that the thread leaves a span, and records it if it was entered here.
@@ -95,10 +99,10 @@ pub(crate) fn exit(id: u64) {
 }
 
 fn exit_outside(id: u64) -> Option<()> {
-    let (span, shared) = OUTSIDE.with_borrow_mut(|open| {
+    let (span, shared) = outside(|open| {
         let index = open.iter().rposition(|(span, _)| span.id == id)?;
         Some(open.remove(index))
-    })?;
+    })??;
     let OpenSpan { label, began_ns, .. } = span;
     shared.upgrade()?.trace_outside(|_| Event::SpanSlice { label, began_ns });
     Some(())

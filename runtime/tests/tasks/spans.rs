@@ -1,10 +1,13 @@
 //! Spans and events of the program in the trace.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use talpf_runtime::{Config, Runtime, SpanLayer};
 use talpf_traces::{Recorder, TraceInfo, paraver};
-use tracing::{Instrument, info, info_span};
+use tracing::span::EnteredSpan;
+use tracing::{Dispatch, Instrument, Level, debug_span, info, info_span};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use crate::common;
@@ -24,13 +27,17 @@ impl Run {
     }
 
     /// Returns a subscriber with the layer.
-    fn subscriber(&self) -> tracing::Dispatch {
-        tracing::Dispatch::new(tracing_subscriber::registry().with(self.layer.clone()))
+    fn subscriber(&self) -> Dispatch {
+        Dispatch::new(tracing_subscriber::registry().with(self.layer.clone()))
     }
 
     /// Runs a body in a task, with the layer, and waits for it.
     fn task(&self, body: impl FnOnce() + Send + 'static) {
-        let subscriber = self.subscriber();
+        self.task_with(self.subscriber(), body);
+    }
+
+    /// Runs a body in a task, with a subscriber, and waits for it.
+    fn task_with(&self, subscriber: Dispatch, body: impl FnOnce() + Send + 'static) {
         let body = move || tracing::dispatcher::with_default(&subscriber, body);
         self.runtime.block_on(self.runtime.task("body").run(body).unwrap()).unwrap().unwrap();
     }
@@ -84,6 +91,12 @@ impl Trace {
     }
 }
 
+/// Takes a few microseconds, so that what is around it has a length.
+fn work() {
+    let begin = std::time::Instant::now();
+    while begin.elapsed() < Duration::from_micros(5) {}
+}
+
 fn on(row: &str, names: &[&str]) -> Vec<(String, String)> {
     names.iter().map(|name| (row.to_owned(), (*name).to_owned())).collect()
 }
@@ -94,16 +107,15 @@ fn nested_spans_come_back_when_the_inner_one_ends() {
     let run = Run::new(1);
     run.task(|| {
         info_span!("outer").in_scope(|| {
-            info_span!("inner").in_scope(|| ());
-            info_span!("inner").in_scope(|| ());
+            work();
+            info_span!("inner").in_scope(work);
+            work();
+            info_span!("inner").in_scope(work);
+            work();
         });
     });
     let names = run.trace().names("100");
-    // Spans without length are not shown where the clock stands still.
-    assert_eq!(names.first(), Some(&("1.1".to_owned(), "outer".to_owned())), "{names:?}");
-    assert_eq!(names.last(), Some(&("1.1".to_owned(), String::new())), "{names:?}");
-    let expected = on("1.1", &["outer", "inner", "outer", "inner", "outer", ""]);
-    assert!(names.len() < expected.len() || names == expected, "{names:?}");
+    assert_eq!(names, on("1.1", &["outer", "inner", "outer", "inner", "outer", ""]));
 }
 
 #[test]
@@ -130,6 +142,63 @@ fn a_body_that_awaits_leaves_the_span() {
 }
 
 #[test]
+fn a_body_enters_its_span_again_on_whichever_worker() {
+    let _watchdog = common::watchdog();
+    let run = Run::new(2);
+    let subscriber = run.subscriber();
+    let group = (*run.runtime).clone();
+    let bodies: Vec<_> = (0..4)
+        .map(|_| {
+            let (group, subscriber) = (group.clone(), subscriber.clone());
+            let body = async move || {
+                let waits = async {
+                    for _ in 0..20 {
+                        work();
+                        group.wait_for(Duration::from_micros(20)).await;
+                    }
+                };
+                let span = tracing::dispatcher::with_default(&subscriber, || info_span!("waits"));
+                waits.instrument(span).await;
+            };
+            run.runtime.task("body").run_async(body).unwrap()
+        })
+        .collect();
+    for body in bodies {
+        run.runtime.block_on(body).unwrap().unwrap();
+    }
+    let names = run.trace().names("100");
+    assert!(names.len() >= 4 * 2 * 20, "{names:?}");
+    for row in ["1.1", "1.2"] {
+        let of_row: Vec<_> = names.iter().filter(|(shown, _)| shown == row).cloned().collect();
+        let pair = on(row, &["waits", ""]);
+        assert!(of_row.chunks(2).all(|shown| shown == pair), "{of_row:?}");
+    }
+}
+
+#[test]
+fn filters_of_the_program_choose() {
+    let _watchdog = common::watchdog();
+    let run = Run::new(1);
+    let filter = Targets::new().with_target("solver", Level::INFO);
+    let layer = run.layer.clone().with_filter(filter);
+    let subscriber = Dispatch::new(tracing_subscriber::registry().with(layer));
+    run.task_with(subscriber, || {
+        info_span!(target: "solver", "shown").in_scope(|| {
+            work();
+            debug_span!(target: "solver", "too fine").in_scope(work);
+            info_span!(target: "other", "of another").in_scope(|| {
+                info!(name: "kept", target: "solver", "");
+                info!(name: "of another", target: "other", "");
+            });
+        });
+    });
+    assert_eq!(run.layer.left_out(), 0);
+    let trace = run.trace();
+    assert_eq!(trace.names("100"), on("1.1", &["shown", ""]));
+    assert_eq!(trace.names("101"), on("1.1", &["kept"]));
+}
+
+#[test]
 fn an_inlined_task_hides_the_span_and_gives_it_back() {
     let _watchdog = common::watchdog();
     let run = Run::new(1);
@@ -139,10 +208,6 @@ fn an_inlined_task_hides_the_span_and_gives_it_back() {
             info_span!("outer").in_scope(|| {
                 let inner = group.clone();
                 let task = group.task("acts").on_ready(move |_| {
-                    let work = || {
-                        let begin = std::time::Instant::now();
-                        while begin.elapsed() < Duration::from_micros(5) {}
-                    };
                     inner.task("inner").inline().spawn(work).unwrap();
                 });
                 task.spawn(|| ()).unwrap();
@@ -196,11 +261,30 @@ fn threads_outside_share_a_row() {
 }
 
 #[test]
+fn a_span_may_be_left_where_its_thread_ends() {
+    thread_local! {
+        static HELD: RefCell<Option<EnteredSpan>> = const { RefCell::new(None) };
+    }
+    let _watchdog = common::watchdog();
+    let run = Run::new(1);
+    let subscriber = run.subscriber();
+    let holds = move || {
+        // Known before the span is entered, and so dropped after what the layer keeps of it.
+        HELD.set(None);
+        HELD.set(Some(tracing::dispatcher::with_default(&subscriber, || {
+            info_span!("held").entered()
+        })));
+    };
+    std::thread::spawn(holds).join().unwrap();
+    run.trace();
+}
+
+#[test]
 fn a_run_without_a_trace_leaves_all_out() {
     let _watchdog = common::watchdog();
     let runtime = Runtime::new(Config { workers: 1, ..Config::default() }).unwrap();
     let layer = SpanLayer::new();
-    let subscriber = tracing::Dispatch::new(tracing_subscriber::registry().with(layer.clone()));
+    let subscriber = Dispatch::new(tracing_subscriber::registry().with(layer.clone()));
     let body = move || {
         tracing::dispatcher::with_default(&subscriber, || {
             info_span!("span").in_scope(|| info!("event"));

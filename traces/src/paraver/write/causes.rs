@@ -12,7 +12,7 @@
 use super::entry::{Edge, Entry};
 use super::layout::Thread;
 use super::owners::Owners;
-use super::records::Place;
+use super::records::RecordIndex;
 use super::timeline::Timeline;
 use crate::{Event, IdleCause, ValueKind};
 
@@ -48,7 +48,7 @@ pub(super) struct Causes<'a> {
 /// Records of which the first were applied.
 #[derive(Debug, Default)]
 struct Queue {
-    places: Vec<Place>,
+    places: Vec<RecordIndex>,
     applied: usize,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Causes<'a> {
 
     /// Returns the time of the next change that has not been applied.
     pub(super) fn next_change_ns(&self) -> Option<u64> {
-        let time_ns = |place: Place| self.timeline.records().get(place).1.time_ns;
+        let time_ns = |place: RecordIndex| self.timeline.records().get(place).1.time_ns;
         let begin_ns = self.begins.next().map(|place| posted_ns(self.timeline, place));
         let change_ns = self.changes.next().map(time_ns);
         let end_ns = self.ends.get(self.ended).map(|(time_ns, _)| *time_ns);
@@ -112,7 +112,7 @@ impl<'a> Causes<'a> {
     /// Applies the changes up to `now`. Returns the ranks that have ended with them.
     pub(super) fn advance(&mut self, now: u64) -> Vec<u32> {
         let records = self.timeline.records();
-        let posted_ns = |place: &Place| posted_ns(self.timeline, *place);
+        let posted_ns = |place: &RecordIndex| posted_ns(self.timeline, *place);
         while let Some(place) = self.begins.next().filter(|place| posted_ns(place) <= now) {
             if let Some(rank) = records.get(place).1.event.group() {
                 self.ranks[rank as usize].awaited += 1;
@@ -187,7 +187,7 @@ fn cause(ready: u32, rank: &mut Rank) -> IdleCause {
 }
 
 impl Queue {
-    fn next(&self) -> Option<Place> {
+    fn next(&self) -> Option<RecordIndex> {
         self.places.get(self.applied).copied()
     }
 }
@@ -213,7 +213,7 @@ impl Rank {
 }
 
 /// Returns the time from which a rank waits for the end of a sync, given that.
-fn posted_ns(timeline: &Timeline<'_>, end: Place) -> u64 {
+fn posted_ns(timeline: &Timeline<'_>, end: RecordIndex) -> u64 {
     let (_, record) = timeline.records().get(end);
     match record.event {
         Event::SyncEnd { posted, .. } => record.time_ns.saturating_sub(posted.as_nanos()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::layout::Thread;
-use super::records::Place;
+use super::records::RecordIndex;
 use super::timeline::Timeline;
 use crate::{Event, MessageKind};
 
@@ -44,7 +44,7 @@ pub(super) struct Communications<'a> {
     /// Indices of messages, by arrival.
     arrivals: Vec<u32>,
     /// Ends of syncs by rank and lane, each by round and time.
-    sync_ends: BTreeMap<(u32, u32), Vec<Place>>,
+    sync_ends: BTreeMap<(u32, u32), Vec<RecordIndex>>,
     pub(super) unmatched_sends: u64,
     pub(super) unmatched_receives: u64,
     /// Number of arrivals recorded before the call of their send; such an arrival is shown at the
@@ -55,8 +55,8 @@ pub(super) struct Communications<'a> {
 /// Places of a send and of its receive.
 #[derive(Clone, Copy)]
 struct Message {
-    send: Place,
-    receive: Place,
+    send: RecordIndex,
+    receive: RecordIndex,
 }
 
 struct Sent {
@@ -90,8 +90,8 @@ struct Times {
 /// Sends and receives between a sender and a receiver.
 #[derive(Default)]
 struct Halves {
-    sends: Vec<Place>,
-    receives: Vec<Place>,
+    sends: Vec<RecordIndex>,
+    receives: Vec<RecordIndex>,
 }
 
 impl<'a> Communications<'a> {
@@ -99,7 +99,7 @@ impl<'a> Communications<'a> {
     /// matches the first receive.
     pub(super) fn new(timeline: &'a Timeline<'a>) -> Self {
         let mut halves = BTreeMap::<(u32, u32), Halves>::new();
-        let mut sync_ends = BTreeMap::<_, Vec<Place>>::new();
+        let mut sync_ends = BTreeMap::<_, Vec<RecordIndex>>::new();
         for (place, _, record) in timeline.records().all() {
             match record.event {
                 Event::Send { rank, peer, .. } => {
@@ -124,7 +124,7 @@ impl<'a> Communications<'a> {
             unmatched_receives: 0,
             early_receives: 0,
         };
-        let number = |place: &Place| number_and_time(timeline, *place);
+        let number = |place: &RecordIndex| number_and_time(timeline, *place);
         this.sync_ends.values_mut().for_each(|ends| ends.sort_by_key(number));
         let sends = halves.values().map(|halves| halves.sends.len().min(halves.receives.len()));
         this.messages.reserve_exact(sends.sum());
@@ -144,8 +144,8 @@ impl<'a> Communications<'a> {
 
     fn join(&mut self, mut halves: Halves) {
         let timeline = self.timeline;
-        let key = |place: &Place| number_and_time(timeline, *place);
-        let number = |place: &Place| key(place).0;
+        let key = |place: &RecordIndex| number_and_time(timeline, *place);
+        let number = |place: &RecordIndex| key(place).0;
         halves.sends.sort_by_key(key);
         halves.receives.sort_by_key(key);
         let mut receives = halves.receives.iter().peekable();
@@ -197,7 +197,7 @@ impl<'a> Communications<'a> {
     /// Returns the end of the sync that covers an arrival.
     fn sync_end(&self, rank: u32, lane: u32, round: u64, arrived_ns: u64) -> Option<u64> {
         let ends = self.sync_ends.get(&(rank, lane))?;
-        let key = |place: Place| number_and_time(self.timeline, place);
+        let key = |place: RecordIndex| number_and_time(self.timeline, place);
         let covering = ends.partition_point(|end| key(*end) < (round, arrived_ns));
         let (of_round, end_ns) = key(*ends.get(covering)?);
         (of_round == round).then_some(end_ns)
@@ -223,7 +223,7 @@ impl<'a> Communications<'a> {
 }
 
 /// Returns the number of a message or round, and the time of its record.
-fn number_and_time(timeline: &Timeline<'_>, place: Place) -> (u64, u64) {
+fn number_and_time(timeline: &Timeline<'_>, place: RecordIndex) -> (u64, u64) {
     let (_, record) = timeline.records().get(place);
     let number = match record.event {
         Event::Send { message, .. }
@@ -235,7 +235,7 @@ fn number_and_time(timeline: &Timeline<'_>, place: Place) -> (u64, u64) {
     (number, record.time_ns)
 }
 
-fn sent(timeline: &Timeline<'_>, place: Place) -> Sent {
+fn sent(timeline: &Timeline<'_>, place: RecordIndex) -> Sent {
     let (worker, record) = timeline.records().get(place);
     let Event::Send { kind, rank, bytes, waited, .. } = record.event else {
         unreachable!("the place of a send")
@@ -244,7 +244,7 @@ fn sent(timeline: &Timeline<'_>, place: Place) -> Sent {
     Sent { from: Thread { rank, worker }, called_ns, sent_ns: record.time_ns, bytes, kind }
 }
 
-fn received(timeline: &Timeline<'_>, place: Place) -> Received {
+fn received(timeline: &Timeline<'_>, place: RecordIndex) -> Received {
     let (worker, record) = timeline.records().get(place);
     let time_ns = record.time_ns;
     match record.event {

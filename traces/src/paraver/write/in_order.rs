@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::slice;
 
 use super::entry::{Edge, Entry};
-use super::records::{AsRecorded, Place, Records};
+use super::records::{AsRecorded, RecordIndex, Records};
 use crate::event::Record;
 
 /// Order of the records of one worker. A slice is recorded at its end, after all that is inside it,
@@ -12,17 +12,17 @@ use crate::event::Record;
 #[derive(Debug)]
 pub(super) struct InOrder {
     /// Records by time, if they were not recorded in that order.
-    sorted: Option<Vec<Place>>,
+    sorted: Option<Vec<RecordIndex>>,
     /// Slices by begin; of those that begin together, the one that ends last.
-    pub(super) begins: Vec<Place>,
+    pub(super) begins: Vec<RecordIndex>,
 }
 
 impl InOrder {
     pub(super) fn new(records: &Records<'_>, worker: usize) -> Self {
-        let time_ns = |place: &Place| records.get(*place).1.time_ns;
+        let time_ns = |place: &RecordIndex| records.get(*place).1.time_ns;
         let all = || records.of_worker(worker);
         let sorted = (!all().is_sorted_by_key(|(_, record)| record.time_ns)).then(|| {
-            let mut sorted: Vec<Place> = all().map(|(place, _)| place).collect();
+            let mut sorted: Vec<RecordIndex> = all().map(|(place, _)| place).collect();
             sorted.sort_by_key(time_ns);
             sorted
         });
@@ -41,12 +41,12 @@ impl InOrder {
 }
 
 /// Adds a record that is not before the others, if it is a slice.
-fn add(begins: &mut Vec<Place>, records: &Records<'_>, place: Place, record: &Record) {
+fn add(begins: &mut Vec<RecordIndex>, records: &Records<'_>, place: RecordIndex, record: &Record) {
     if record.event.began_ns().is_none() {
         return;
     }
     let began_ns = began(record);
-    let is_before = |place: &Place| began(records.get(*place).1) < began_ns;
+    let is_before = |place: &RecordIndex| began(records.get(*place).1) < began_ns;
     if begins.last().is_none_or(is_before) {
         begins.push(place);
     } else {
@@ -69,7 +69,7 @@ pub(super) struct OfWorker<'a> {
 /// Slices with their begins.
 struct Begins<'a> {
     records: &'a Records<'a>,
-    places: slice::Iter<'a, Place>,
+    places: slice::Iter<'a, RecordIndex>,
 }
 
 impl<'a> Iterator for Begins<'a> {
@@ -84,7 +84,7 @@ impl<'a> Iterator for Begins<'a> {
 /// Records by time.
 enum Ends<'a> {
     AsRecorded(AsRecorded<'a>),
-    Sorted(&'a Records<'a>, slice::Iter<'a, Place>),
+    Sorted(&'a Records<'a>, slice::Iter<'a, RecordIndex>),
 }
 
 impl<'a> Iterator for Ends<'a> {

@@ -19,7 +19,7 @@ use crate::{Event, LabelId, MessageKind, SyncMode, ValueKind};
 /// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PointKind {
-    /// One of our own.
+    /// Type of our own.
     Own(EventKind),
     /// Number of the program with this name.
     Counter(LabelId),

@@ -8,9 +8,9 @@ use crate::chunk::{CHUNK_RECORDS, Chunk};
 use crate::error::{Error, Result};
 use crate::event::Record;
 
-/// Place of a record: its chunk, and its place there.
+/// Index of a record: its chunk, and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(u32);
+pub(super) struct RecordIndex(u32);
 
 /// Bits of the place in a chunk.
 const BITS: u32 = 11;
@@ -46,7 +46,7 @@ impl<'a> Records<'a> {
     }
 
     /// Returns a record and its worker.
-    pub(super) fn get(&self, Place(place): Place) -> (u32, &'a Record) {
+    pub(super) fn get(&self, RecordIndex(place): RecordIndex) -> (u32, &'a Record) {
         let (worker, chunk) = self.chunks[(place >> BITS) as usize];
         match chunk.get((place & ((1 << BITS) - 1)) as usize) {
             Some(record) => (worker, record),
@@ -55,7 +55,10 @@ impl<'a> Records<'a> {
     }
 
     /// Iterates over the records of a worker, as recorded.
-    pub(super) fn of_worker(&self, worker: usize) -> impl Iterator<Item = (Place, &'a Record)> {
+    pub(super) fn of_worker(
+        &self,
+        worker: usize,
+    ) -> impl Iterator<Item = (RecordIndex, &'a Record)> {
         let range = self.of_workers[worker].clone();
         self.in_chunks(range).map(|(place, _, record)| (place, record))
     }
@@ -72,14 +75,17 @@ impl<'a> Records<'a> {
     }
 
     /// Iterates over all records with their workers, as recorded by each.
-    pub(super) fn all(&self) -> impl Iterator<Item = (Place, u32, &'a Record)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (RecordIndex, u32, &'a Record)> {
         self.in_chunks(0..self.chunks.len())
     }
 
-    fn in_chunks(&self, range: Range<usize>) -> impl Iterator<Item = (Place, u32, &'a Record)> {
+    fn in_chunks(
+        &self,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = (RecordIndex, u32, &'a Record)> {
         let first = range.start as u32;
         (first..).zip(&self.chunks[range]).flat_map(|(number, &(worker, chunk))| {
-            let places = (number << BITS..).map(Place);
+            let places = (number << BITS..).map(RecordIndex);
             places.zip(chunk.iter()).map(move |(place, record)| (place, worker, record))
         })
     }

@@ -20,7 +20,7 @@ struct Worker {
     task: Vec<Option<(u32, u64, i64)>>,
     /// Name of the span.
     span: Vec<i64>,
-    /// Tasks that were ready elsewhere, while it is idle.
+    /// Tasks that were ready at other workers, while it is idle.
     idle: Vec<Option<u32>>,
 }
 

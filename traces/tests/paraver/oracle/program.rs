@@ -14,7 +14,7 @@ pub(super) struct Step {
     pub(super) b: u32,
 }
 
-/// What was recorded.
+/// Recorded run.
 pub(super) struct Run {
     pub(super) ranks: u32,
     pub(super) workers: u32,
