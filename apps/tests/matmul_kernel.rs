@@ -55,11 +55,13 @@ proptest! {
     }
 }
 
-/// Tests sizes around the number of rows packed at once, the depth of a band, and the columns of a
-/// group of panels (one less, equal, one more); and one row and one column.
+/// Tests sizes around the numbers of rows and columns packed at once, the depth of a band, and the
+/// columns of a group of panels (one less, equal, one more); and one row and one column.
 #[test]
 fn products_are_the_sums_written_out_around_the_sizes_of_blocks() {
-    for (rows, depth, cols) in [(127, 255, 255), (128, 256, 256), (129, 257, 257), (1, 513, 1)] {
+    let strips = [(127, 255, 255), (128, 256, 256), (129, 257, 257)];
+    let panels = [(131, 127, 15), (132, 128, 16), (133, 129, 17)];
+    for (rows, depth, cols) in [strips, panels].concat().into_iter().chain([(1, 513, 1)]) {
         let (a, b) = (initial(Factor::A, 0..rows, 0..depth), initial(Factor::B, 0..depth, 0..cols));
         let product = in_terms(&a, &b, None, depth);
         assert_eq!(positive(&product), naive(&a, &b, &Matrix::zeros(rows, cols)));

@@ -1,13 +1,15 @@
 //! Arithmetic: products of matrices modulo [`MODULUS`], with `f64`.
 //!
-//! The right factor comes packed (see [`panels`]). `HEIGHT` rows and a band's depth of columns of
-//! the left one are packed at a time, in strips of `STRIP` rows stored column by column. A tile of
-//! the product, a strip high and a panel wide, stays in registers for the depth of a band: with
-//! AVX-512 16 vectors, which take 16 multiply-adds for two loads and eight broadcasts. Taking the
-//! sum modulo the prime is part of storing the tile.
+//! The right factor comes packed (see [`panels`]) in an order that does not depend on the
+//! instruction set, as it may go to another machine. Some rows and columns of the left one are
+//! packed at a time, in strips stored column by column.
 //!
-//! A strip meets `GROUP` panels before the next strip does. Packed rows and a group of panels, 256
-//! and 512 KiB, are in the second level of the cache.
+//! A tile of the product, a strip high and two vectors wide, stays in registers for these columns.
+//! AVX-512 has 32 registers: 16 sums take 16 multiply-adds for two loads and eight broadcasts. AVX2
+//! has 16: 12 sums take 12 for two loads and six broadcasts, and are enough for two multiply-adds a
+//! cycle of a latency of up to six. Taking the sum modulo the prime is part of storing the tile.
+//!
+//! [`Blocking`] says what stays in which cache.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,13 +20,10 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::panels::{self, WIDTH};
 use crate::Matrix;
+use crate::partition::pieces;
 
-/// Number of rows of a strip, and of the largest tile.
-const STRIP: usize = 8;
-/// Number of rows packed at once.
-const HEIGHT: usize = 128;
-/// Number of panels that all packed rows are multiplied with before the next panels.
-const GROUP: usize = 16;
+/// Largest number of rows of a tile.
+const MOST_ROWS: usize = 8;
 /// Number whose addition and subtraction rounds numbers below 2^51 to whole ones: 1.5 times 2^52.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
@@ -59,20 +58,7 @@ pub fn multiply(a: ArrayView2<'_, f64>, b: &[f64], c: ArrayViewMut2<'_, f64>, te
         return;
     }
     let c = c.into_slice().expect(SIDE_BY_SIDE);
-    STRIPS.with_borrow_mut(|strips| {
-        for (first, c) in iter::zip((0..).step_by(HEIGHT), c.chunks_mut(HEIGHT * cols)) {
-            let rows = first..first + c.len() / cols;
-            for (top, panels) in iter::zip((0..).step_by(panels::DEPTH), panels::bands(b, cols)) {
-                let depth = (a.ncols() - top).min(panels::DEPTH);
-                pack_strips(a.slice(s![rows.clone(), top..top + depth]), strips);
-                let term = Term {
-                    is_first: term.is_first && top == 0,
-                    is_last: term.is_last && top + depth == a.ncols(),
-                };
-                Arch::new().dispatch(Product { strips, panels, c, cols, depth, term });
-            }
-        }
-    });
+    STRIPS.with_borrow_mut(|strips| Arch::new().dispatch(Product { a, b, c, cols, term, strips }));
 }
 
 const SIDE_BY_SIDE: &str = "cells lie side by side";
@@ -82,33 +68,57 @@ thread_local! {
     static STRIPS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Packs `a` into strips, the last of which is padded with zeros.
-fn pack_strips(a: ArrayView2<'_, f64>, strips: &mut Vec<f64>) {
+/// Packs `a` into strips of `ROWS` rows, the last of which is padded with zeros.
+#[inline(always)]
+fn pack_strips<const ROWS: usize>(a: ArrayView2<'_, f64>, strips: &mut Vec<f64>) {
     let (rows, depth) = a.dim();
-    strips.resize(rows.next_multiple_of(STRIP) * depth, 0.0);
+    strips.resize(rows.next_multiple_of(ROWS) * depth, 0.0);
     let zeros = [0.0; panels::DEPTH];
-    for (first, strip) in iter::zip((0..).step_by(STRIP), strips.chunks_exact_mut(STRIP * depth)) {
-        let (strip, _) = strip.as_chunks_mut::<STRIP>();
-        let rows: [&[f64]; STRIP] = array::from_fn(|row| match first + row {
+    for (first, strip) in iter::zip((0..).step_by(ROWS), strips.chunks_exact_mut(ROWS * depth)) {
+        let (strip, _) = strip.as_chunks_mut::<ROWS>();
+        let rows: [&[f64]; ROWS] = array::from_fn(|row| match first + row {
             row if row < rows => {
                 &a.slice_move(s![row, ..]).to_slice().expect(SIDE_BY_SIDE)[..depth]
             }
             _ => &zeros[..depth],
         });
+        let rows = rows.map(|row| &row[..strip.len()]);
         for (col, cells) in strip.iter_mut().enumerate() {
-            *cells = array::from_fn(|row| rows[row][col]);
+            for (cell, row) in iter::zip(cells, rows) {
+                *cell = row[col];
+            }
         }
     }
 }
 
-/// Product of packed rows and one band, and its destination.
+/// Product of two matrices, and its destination.
 struct Product<'a> {
-    strips: &'a [f64],
-    panels: &'a [f64],
+    a: ArrayView2<'a, f64>,
+    b: &'a [f64],
     c: &'a mut [f64],
     cols: usize,
-    depth: usize,
     term: Term,
+    /// Memory for packed rows.
+    strips: &'a mut Vec<f64>,
+}
+
+/// Sizes of blocks that stay in a cache.
+struct Blocking {
+    /// Number of rows packed at once.
+    height: usize,
+    /// Largest number of columns of them packed at once.
+    depth: usize,
+    /// Number of panels that all packed rows are multiplied with before the next panels.
+    group: usize,
+}
+
+impl Blocking {
+    /// A strip, of 16 KiB, is in the first level while it meets a group. Packed rows and a group,
+    /// 256 and 512 KiB, are in the second level.
+    const OF_STRIPS: Self = Self { height: 128, depth: panels::DEPTH, group: 16 };
+    /// Half a band of a panel, 16 KiB, and a strip of 6 KiB are in the first level of 32 KiB. A
+    /// panel meets all strips, 132 KiB in the second level, before the next panel does.
+    const OF_PANELS: Self = Self { height: 132, depth: panels::DEPTH / 2, group: 1 };
 }
 
 impl WithSimd for Product<'_> {
@@ -116,31 +126,38 @@ impl WithSimd for Product<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // 16 sums in 32 registers, or 8 in 16.
         match S::F64_LANES {
-            8 => self.tiles::<S, 8, 2>(simd),
-            _ => self.tiles::<S, 4, 2>(simd),
+            8 => self.blocks::<S, 8, 2>(simd, Blocking::OF_STRIPS),
+            4 => self.blocks::<S, 6, 2>(simd, Blocking::OF_PANELS),
+            _ => self.blocks::<S, 4, 2>(simd, Blocking::OF_PANELS),
         }
     }
 }
 
 impl Product<'_> {
-    /// Computes all tiles of `ROWS` rows and `VECTORS` vectors.
+    /// Computes the product in tiles of `ROWS` rows and `VECTORS` vectors.
     #[inline(always)]
-    fn tiles<S: Simd, const ROWS: usize, const VECTORS: usize>(self, simd: S) {
-        let Self { strips, panels, c, cols, depth, term } = self;
-        for (group, panels) in panels.chunks(GROUP * depth * WIDTH).enumerate() {
-            for (strip, a) in strips.chunks_exact(depth * STRIP).enumerate() {
-                let (a, _) = a.as_chunks::<STRIP>();
-                for (panel, b) in panels.chunks_exact(depth * WIDTH).enumerate() {
-                    let (b, _) = b.as_chunks::<WIDTH>();
-                    for row in (0..STRIP).step_by(ROWS) {
-                        for col in (0..WIDTH).step_by(VECTORS * S::F64_LANES) {
-                            let sums = sums::<S, ROWS, VECTORS>(simd, a, b, row, col);
-                            let (row, col) =
-                                (strip * STRIP + row, (group * GROUP + panel) * WIDTH + col);
-                            store(simd, sums, c, cols, [row, col], term);
-                        }
+    fn blocks<S: Simd, const ROWS: usize, const VECTORS: usize>(
+        self,
+        simd: S,
+        Blocking { height, depth, group }: Blocking,
+    ) {
+        let Self { a, b, c, cols, term, strips } = self;
+        for (first, c) in iter::zip((0..).step_by(height), c.chunks_mut(height * cols)) {
+            let rows = first..first + c.len() / cols;
+            for (top, panels) in iter::zip((0..).step_by(panels::DEPTH), panels::bands(b, cols)) {
+                let band = (a.ncols() - top).min(panels::DEPTH);
+                for inside in pieces(0..band, depth) {
+                    let depth = top + inside.start..top + inside.end;
+                    pack_strips::<ROWS>(a.slice(s![rows.clone(), depth.clone()]), strips);
+                    let term = Term {
+                        is_first: term.is_first && depth.start == 0,
+                        is_last: term.is_last && depth.end == a.ncols(),
+                    };
+                    let groups = panels.chunks(group * band * WIDTH);
+                    for (col, panels) in iter::zip((0..).step_by(group * WIDTH), groups) {
+                        let group = Group { strips, panels, band, inside: inside.clone(), col };
+                        group.multiply::<S, ROWS, VECTORS>(simd, c, cols, term);
                     }
                 }
             }
@@ -148,20 +165,56 @@ impl Product<'_> {
     }
 }
 
-/// Computes the tile at `row` of a strip and `col` of a panel.
+/// Packed rows, and the panels that they are multiplied with.
+struct Group<'a> {
+    strips: &'a [f64],
+    panels: &'a [f64],
+    /// Number of rows of a panel.
+    band: usize,
+    /// Rows of a panel that are multiplied.
+    inside: Range<usize>,
+    /// First column of the first panel.
+    col: usize,
+}
+
+impl Group<'_> {
+    /// Computes all tiles of `ROWS` rows and `VECTORS` vectors.
+    #[inline(always)]
+    fn multiply<S: Simd, const ROWS: usize, const VECTORS: usize>(
+        self,
+        simd: S,
+        c: &mut [f64],
+        cols: usize,
+        term: Term,
+    ) {
+        let Self { strips, panels, band, inside, col: first } = self;
+        for (strip, a) in strips.chunks_exact(inside.len() * ROWS).enumerate() {
+            let (a, _) = a.as_chunks::<ROWS>();
+            for (panel, b) in panels.chunks_exact(band * WIDTH).enumerate() {
+                let b = &b.as_chunks::<WIDTH>().0[inside.clone()];
+                for col in (0..WIDTH).step_by(VECTORS * S::F64_LANES) {
+                    let sums = sums::<S, ROWS, VECTORS>(simd, a, b, col);
+                    let place = [strip * ROWS, first + panel * WIDTH + col];
+                    store(simd, sums, c, cols, place, term);
+                }
+            }
+        }
+    }
+}
+
+/// Computes the tile of a strip at `col` of a panel.
 #[inline(always)]
 fn sums<S: Simd, const ROWS: usize, const VECTORS: usize>(
     simd: S,
-    strip: &[[f64; STRIP]],
+    strip: &[[f64; ROWS]],
     panel: &[[f64; WIDTH]],
-    row: usize,
     col: usize,
 ) -> [[S::f64s; VECTORS]; ROWS] {
     let mut sums = [[simd.splat_f64s(0.0); VECTORS]; ROWS];
     for (a, b) in iter::zip(strip, panel) {
         let (b, _) = S::as_simd_f64s(&b[col..col + VECTORS * S::F64_LANES]);
         let b: [S::f64s; VECTORS] = array::from_fn(|vector| b[vector]);
-        for (a, sums) in iter::zip(&a[row..row + ROWS], &mut sums) {
+        for (a, sums) in iter::zip(a, &mut sums) {
             let a = simd.splat_f64s(*a);
             for (b, sum) in iter::zip(b, sums) {
                 *sum = simd.mul_add_e_f64s(a, b, *sum);
@@ -199,7 +252,7 @@ fn store_cut<S: Simd, const ROWS: usize, const VECTORS: usize>(
     [row, col]: [usize; 2],
     term: Term,
 ) {
-    let mut tile = [0.0; STRIP * WIDTH];
+    let mut tile = [0.0; MOST_ROWS * WIDTH];
     let inside = col.min(cols)..(col + VECTORS * S::F64_LANES).min(cols);
     let [start, end] = [row, row + ROWS].map(|row| c.len().min(row * cols));
     for (tile, row) in iter::zip(tile.chunks_mut(WIDTH), c[start..end].chunks(cols)) {
@@ -274,13 +327,13 @@ mod tests {
     /// Computes a product that ends inside a tile and has more than a group of panels, added to a
     /// matrix.
     fn product(with: impl FnOnce(Product<'_>)) -> Vec<f64> {
-        let (rows, depth, cols) = (STRIP + 3, 7, (GROUP + 1) * WIDTH + 5);
-        let mut strips = Vec::new();
-        pack_strips(initial(Factor::A, 0..rows, 0..depth).view(), &mut strips);
-        let panels = panels::pack(initial(Factor::B, 0..depth, 0..cols).view());
+        let (rows, depth, cols) = (2 * MOST_ROWS + 3, 150, 17 * WIDTH + 5);
+        let a = initial(Factor::A, 0..rows, 0..depth);
+        let b = panels::pack(initial(Factor::B, 0..depth, 0..cols).view());
         let mut c = initial(Factor::A, 0..rows, 0..cols).into_cells();
         let term = Term { is_first: false, is_last: true };
-        with(Product { strips: &strips, panels: &panels, c: &mut c, cols, depth, term });
+        let strips = &mut Vec::new();
+        with(Product { a: a.view(), b: &b, c: &mut c, cols, term, strips });
         c
     }
 

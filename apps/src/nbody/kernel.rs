@@ -24,8 +24,6 @@ pub const TIME_STEP: f64 = 1e-3;
 /// Range of the mass of a particle.
 pub const MASS: RangeInclusive<f64> = 1e-12..=1e6;
 
-/// Targets that are computed at once.
-const WIDTH: usize = 16;
 /// Numbers of a sum of forces.
 pub const LIMBS: usize = 3;
 /// Units of a limb in one of the limb before: 2^32.
@@ -91,10 +89,23 @@ impl WithSimd for Pull<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
+        // Two vectors (two of SSE2 without AVX): their pulls stay in six registers.
+        match S::F64_LANES {
+            8 => self.by::<16>(),
+            4 => self.by::<8>(),
+            _ => self.by::<4>(),
+        }
+    }
+}
+
+impl Pull<'_> {
+    /// Computes `W` targets at once.
+    #[inline(always)]
+    fn by<const W: usize>(self) {
         let n = self.targets.len() / 4;
-        let whole = n - n % WIDTH;
-        for first in (0..whole).step_by(WIDTH) {
-            some::<WIDTH>(self.targets, self.sources, self.sums, first);
+        let whole = n - n % W;
+        for first in (0..whole).step_by(W) {
+            some::<W>(self.targets, self.sources, self.sums, first);
         }
         for first in whole..n {
             some::<1>(self.targets, self.sources, self.sums, first);
@@ -142,4 +153,28 @@ fn limbs(sums: &mut [f64]) -> [&mut [f64]; LIMBS] {
     let (first, others) = sums.split_at_mut(of_one);
     let (second, third) = others.split_at_mut(of_one);
     [first, second, third]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Computes the sums of targets that do not fill the last vector.
+    fn sums(with: impl FnOnce(Pull<'_>)) -> Vec<f64> {
+        let cells = |count: usize| (0..4 * count).map(|cell| (cell as f64).sin().abs() + 0.1);
+        let (targets, sources) = (cells(37).collect::<Vec<_>>(), cells(5).collect::<Vec<_>>());
+        let mut sums = vec![0.0; 3 * LIMBS * 37];
+        with(Pull { targets: &targets, sources: &sources, sums: &mut sums });
+        sums
+    }
+
+    #[test]
+    fn all_vectors_give_the_same_bits() {
+        let expected = sums(|pull| pull.with_simd(pulp::Scalar::new()));
+        assert_eq!(sums(|pull| Arch::new().dispatch(pull)), expected);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            assert_eq!(sums(|pull| Simd::vectorize(simd, pull)), expected);
+        }
+    }
 }
