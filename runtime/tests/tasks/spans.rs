@@ -136,7 +136,7 @@ fn a_body_that_awaits_leaves_the_span() {
     let task = run.runtime.task("body").run_async(body).unwrap();
     run.runtime.block_on(task).unwrap().unwrap();
     let names = run.trace().names("100");
-    assert!(names.len() >= 8 && names.len() % 2 == 0, "{names:?}");
+    assert!(names.len() >= 8 && names.len().is_multiple_of(2), "{names:?}");
     let pair = on("1.1", &["waits", ""]);
     assert!(names.chunks(2).all(|shown| shown == pair), "{names:?}");
 }

@@ -135,7 +135,7 @@ fn opened(
     let label = labels[step.b as usize % 3];
     match step.kind {
         0..6 => {
-            let (starts, rank) = (step.b % 4 != 0, step.a % ranks);
+            let (starts, rank) = (!step.b.is_multiple_of(4), step.a % ranks);
             Event::TaskSlice { starts, rank, task: number + 1, label, began_ns }
         }
         6 | 7 if is_outside => Event::Idle { began_ns, ready: step.b % 2 },
