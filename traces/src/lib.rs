@@ -23,8 +23,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Summary`] says where the time of a trace went, [`render()`] draws it, a [`Diff`] compares two, and [`convert()`] writes it for other
-//! programs. All read the files of any Paraver trace by a [`Reader`](paraver::Reader).
+//! A [`Summary`] says where the time of a trace went, [`render()`] draws it, an [`HtmlReport`] is a page with
+//! both, a [`Diff`] compares two, and [`convert()`] writes it for other programs. All read the files of any Paraver trace by a [`Reader`](paraver::Reader).
 //!
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
 //! prints nothing. The contents of a trace are described in its `README.md`.
@@ -37,6 +37,7 @@ mod diff;
 mod error;
 mod event;
 mod extent;
+mod html_report;
 mod idle_cause;
 mod label;
 mod message_kind;
@@ -56,6 +57,7 @@ pub use diff::{Change, Diff};
 pub use error::{Error, Result};
 pub use event::{Event, ValueKind, WaitNs};
 pub use extent::{Extent, Keep, Limits};
+pub use html_report::HtmlReport;
 pub use idle_cause::IdleCause;
 pub use label::LabelId;
 pub use message_kind::MessageKind;

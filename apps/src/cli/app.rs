@@ -57,7 +57,7 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
     let drawing = open(&options.graph)?;
     let open = |dir: &PathBuf| -> Result<TraceOutput, Error> {
         let limits = options.trace.limits(variant, &machine)?;
-        TraceOutput::open(dir, A::NAME, machine, limits)
+        TraceOutput::open(dir, A::NAME, machine, limits, options.trace.report)
     };
     let trace = options.trace.trace.as_ref().map(open).transpose()?;
     let mut recordings = Recordings::new(trace, drawing);

@@ -48,7 +48,7 @@ impl Recordings {
         let mut lines = Vec::new();
         match trace {
             Some(trace) if trace.is_empty() => trace.remove_spill()?,
-            Some(trace) => lines.push(trace.write(machine, comments)?),
+            Some(trace) => lines.extend(trace.write(machine, comments)?),
             None => {}
         }
         if let Some((drawing, graph)) = graph {

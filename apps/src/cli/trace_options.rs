@@ -20,6 +20,10 @@ pub(super) struct TraceOptions {
     #[arg(long, value_name = "DIR")]
     pub(super) trace: Option<PathBuf>,
 
+    /// Also write a page to the folder of the trace, report.html: summary, and timelines that zoom
+    #[arg(long, requires = "trace")]
+    pub(super) report: bool,
+
     /// Memory for the records of all workers, as 200M or 2G [default: a tenth of what is available, 1G at most]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "trace")]
     trace_limit: Option<u64>,

@@ -6,13 +6,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use talpf_apps::Error;
 use talpf_apps::run::Machine;
-use talpf_traces::{Limits, Recorder, TraceInfo, counted};
+use talpf_traces::{HtmlReport, Limits, Recorder, TraceInfo, counted};
 
 use super::output::{Output, make_folder};
 use super::report::Line;
 
 /// Largest number of rows, one for each worker of each rank: Paraver counts them with 16 bits.
 const MOST_ROWS: usize = 65_535;
+
+/// Name of the page with the report.
+const REPORT: &str = "report.html";
 
 /// Folder that gets the trace after the run. Opening its files is tried before the run; until the
 /// trace is written, the folder is not created and its contents stay, unless records go there during
@@ -23,6 +26,8 @@ pub(super) struct TraceOutput {
     started: String,
     /// Output files: records, labels and rows.
     files: [Output; 3],
+    /// Page with a report of the trace, if there is to be one.
+    report: Option<Output>,
     folder: PathBuf,
     /// Stem of the file names.
     stem: &'static str,
@@ -37,6 +42,7 @@ impl TraceOutput {
         stem: &'static str,
         machine: Machine,
         limits: Limits,
+        has_report: bool,
     ) -> Result<Self, Error> {
         let rows = machine.ranks() * machine.workers_of_rank();
         if rows > MOST_ROWS {
@@ -50,6 +56,7 @@ impl TraceOutput {
             // The same trace whenever the run is simulated.
             started: if machine.simulation().is_some() { utc(UNIX_EPOCH) } else { utc_now() },
             files: [open("prv")?, open("pcf")?, open("row")?],
+            report: has_report.then(|| Output::open_in(path, REPORT)).transpose()?,
             folder: path.to_owned(),
             stem,
         })
@@ -93,15 +100,20 @@ impl TraceOutput {
     }
 
     /// Returns the output files.
-    pub(super) fn outputs(&self) -> &[Output] {
-        &self.files
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &Output> {
+        self.files.iter().chain(&self.report)
     }
 
-    /// Writes the records of a run on `machine`, and returns a line with the path. Warns on the
-    /// error stream of records that are missing.
-    pub(super) fn write(self, machine: &Machine, comments: Vec<String>) -> Result<Line, Error> {
+    /// Writes the records of a run on `machine`, and their report, and returns lines with the paths.
+    /// Warns on the error stream of records that are missing.
+    pub(super) fn write(
+        self,
+        machine: &Machine,
+        comments: Vec<String>,
+    ) -> Result<Vec<Line>, Error> {
+        let title = comments.join(", ");
         let info = self.info(machine, comments);
-        let Self { recorder, folder, stem, .. } = self;
+        let Self { recorder, folder, stem, report, .. } = self;
         make_folder(&folder)?;
         let files = recorder.write_paraver(&folder, stem, &info).map_err(Error::WriteTrace)?;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
@@ -111,7 +123,14 @@ impl TraceOutput {
             // With a single call, as errors; those of the stream are ignored.
             let _ = io::stderr().write_all(format!("warning: {loss}\n").as_bytes());
         }
-        Ok(("trace", format!("{path} ({}, {dropped} dropped)", counted(kept, "record"))))
+        let line = format!("{path} ({}, {dropped} dropped)", counted(kept, "record"));
+        let mut lines = vec![("trace", line)];
+        if let Some(output) = report {
+            lines.push(("report", output.path().display().to_string()));
+            let report = HtmlReport::of(&files.prv, title).map_err(Error::ReadTrace)?;
+            output.write(|out| report.write(out))?;
+        }
+        Ok(lines)
     }
 }
 

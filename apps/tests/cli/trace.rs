@@ -218,6 +218,45 @@ fn pictures_of_a_run() {
     }
 }
 
+/// Returns the columns that the cells of an SVG of rows fill in row 0, and the number of all.
+fn filled_columns(timeline: &str) -> (usize, usize) {
+    let columns = timeline.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap();
+    let runs = timeline.split('M').skip(1).filter_map(|run| run.split_once(' '));
+    let of_first = runs.filter_map(|(_, run)| run.strip_prefix("0h")?.split_once('v'));
+    let filled = of_first.filter_map(|(length, _)| length.parse::<usize>().ok());
+    (filled.sum(), columns.parse().unwrap())
+}
+
+#[test]
+fn report_is_a_page_of_one_file() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let small =
+        "jacobi --rows 37 --cols 23 --block 8 --steps 9 --ranks 3 --workers 1 --report --trace";
+    let arguments: Vec<&str> = small.split(' ').chain([path]).collect();
+    let text = stdout_of(&talpf_with(&arguments));
+    let page = folder.path().join("report.html");
+    assert_eq!(value(&text, "report"), page.to_str().unwrap());
+    let page = fs::read_to_string(page).unwrap();
+
+    let prv = folder.path().join("jacobi.prv");
+    let summary = stdout_of(&talpf_with(&["trace", "summary", prv.to_str().unwrap()]));
+    assert!(page.contains(&format!("<pre>{}</pre>", summary.replace('<', "&lt;"))), "{page}");
+    for outside in ["http", "src=", "href=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let timelines: Vec<&str> = page.split("<section").skip(1).collect();
+    assert_eq!(timelines.len(), 2);
+    for (timeline, label) in timelines.into_iter().zip(["Running", "jacobi"]) {
+        assert!(timeline.contains("rank 2 worker 0") && timeline.contains(label), "{timeline}");
+        let (filled, columns) = filled_columns(timeline);
+        assert!(filled > 0 && filled <= columns, "{filled} of {columns} columns");
+    }
+
+    let error = error_of(&talpf_with(&["jacobi", "--report"]));
+    assert!(error.contains("--trace"), "{error}");
+}
+
 #[test]
 fn other_forms_of_a_run() {
     let folder = tempdir().unwrap();

@@ -67,8 +67,8 @@ impl Notified {
 /// **Errors**: if a task before it fails, a task does not wait, and the run fails if it has an inbox
 /// ([`Error::InboxGivenUp`]). If the run fails, as it does when a group is cancelled, so do the tasks
 /// that wait.
-/// **Cost**: no allocation for the first such clause of a task, one for all further ones. A task of an iteration ([`Context::iterate`](crate::Context::iterate))
-/// cannot have such clauses.
+/// **Cost**: no allocation for the first such clause of a task, one for all further ones. A task of
+/// an iteration ([`Context::iterate`](crate::Context::iterate)) cannot have such clauses.
 pub trait NotifiedTask<'a, C>: Sized {
     /// Makes the task wait for a notification.
     fn notified(self, event: &Notified) -> TaskBuilder<'a, C, Actions>;

@@ -15,11 +15,11 @@ pub(super) struct Bins {
 
 /// Neighbouring cells of a row with the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    pub(super) row: usize,
-    pub(super) column: usize,
-    pub(super) length: usize,
-    pub(super) value: i64,
+pub(crate) struct Run {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    pub(crate) length: usize,
+    pub(crate) value: i64,
 }
 
 impl Bins {

@@ -1,17 +1,17 @@
 //! Cells and messages of a picture, from the records of a trace.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::bins::Bins;
+use super::bins::{Bins, Run};
 use super::palette::{self, Colour, GREY};
 use super::picture::{CHARACTER, LINE, Line, Picture, Rectangle, Text};
+use super::timeline::{ShownValue, Timeline};
 use super::{RenderOptions, Rows, View};
 use crate::State;
 use crate::counted;
 use crate::paraver::{Communication, Reader, Record};
 
-/// Columns of pixels for the time shown.
-const COLUMNS: usize = 1_400;
 /// Pixels to the right of them, for the last time of the axis.
 const MARGIN: u32 = 70;
 /// Largest number of rows drawn: more are joined.
@@ -30,6 +30,7 @@ pub(super) struct Drawing<'a> {
     drawn: Vec<usize>,
     /// Rows of the trace, or ranks or cpus, in each drawn row.
     joined: usize,
+    columns: usize,
     bins: Bins,
     /// Value of each row of the trace, or cpu, and since when.
     values: Vec<(i64, u64)>,
@@ -39,7 +40,13 @@ pub(super) struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    pub(super) fn new(reader: &Reader, options: &'a RenderOptions, shown: Range<u64>) -> Self {
+    /// Begins a drawing with the time `shown` in as many columns.
+    pub(super) fn new(
+        reader: &Reader,
+        options: &'a RenderOptions,
+        shown: Range<u64>,
+        columns: usize,
+    ) -> Self {
         let objects: Vec<usize> = match options.rows {
             Rows::Worker => (0..reader.ranks_of_rows().len()).collect(),
             Rows::Rank => reader.ranks_of_rows().iter().map(|rank| *rank as usize).collect(),
@@ -52,7 +59,8 @@ impl<'a> Drawing<'a> {
         Self {
             options,
             joined,
-            bins: Bins::new(count.div_ceil(joined), COLUMNS, shown.clone()),
+            columns,
+            bins: Bins::new(count.div_ceil(joined), columns, shown.clone()),
             values: vec![(0, 0); drawn.len()],
             drawn,
             shown,
@@ -114,16 +122,17 @@ impl<'a> Drawing<'a> {
     }
 
     pub(super) fn finish(mut self, reader: &Reader, lost: &[String]) -> Picture {
+        self.show_last();
         let shown = self.shown.clone();
-        (0..self.values.len()).for_each(|object| self.show(object, 0, shown.end));
         let runs = self.bins.runs();
         let rows = self.bins.rows();
         let height = row_height(rows);
-        let names: Vec<String> = (0..rows).map(|row| self.name(reader, row)).collect();
+        let names = self.names(reader);
         let longest = names.iter().map(String::len).max().unwrap_or(0) as u32;
         let (left, top) = (longest * CHARACTER + 14, LINE * 2);
         let bottom = top + rows as u32 * height;
-        let mut picture = Picture { width: left + COLUMNS as u32 + MARGIN, ..Picture::default() };
+        let mut picture =
+            Picture { width: left + self.columns as u32 + MARGIN, ..Picture::default() };
 
         let colours = Colours::new(reader, self.options.view, &self.bins);
         for run in runs {
@@ -143,7 +152,7 @@ impl<'a> Drawing<'a> {
         if self.message_count <= MESSAGES as u64 {
             let point = |row: usize, time: u64| {
                 let part = (time - shown.start) as f64 / (shown.end - shown.start) as f64;
-                let x = left + (part * COLUMNS as f64) as u32;
+                let x = left + (part * self.columns as f64) as u32;
                 (x, top + row as u32 * height + height / 2)
             };
             picture.lines.extend(self.messages.iter().map(|&(from, sent, to, arrived)| Line {
@@ -154,7 +163,7 @@ impl<'a> Drawing<'a> {
         }
         let title = self.title(reader);
         picture.texts.push(Text { x: left, y: LINE, ends_at_x: false, text: title });
-        time_axis(&mut picture, &shown, left, bottom);
+        self.time_axis(&mut picture, left, bottom);
         let mut y = bottom + LINE * 3;
         for (colour, text) in colours.legend(reader, self.options.view, &self.bins) {
             let swatch = Rectangle { x: left, y: y - 10, width: 12, height: 12, colour };
@@ -168,6 +177,34 @@ impl<'a> Drawing<'a> {
         }
         picture.height = y;
         picture
+    }
+
+    /// Returns the rows as runs of equal values.
+    pub(super) fn timeline(mut self, reader: &Reader, lost: &[String]) -> Timeline {
+        self.show_last();
+        let (view, shown, columns) = (self.options.view, self.shown.clone(), self.columns);
+        let colours = Colours::new(reader, view, &self.bins);
+        let mut runs: BTreeMap<i64, Vec<Run>> = BTreeMap::new();
+        for run in self.bins.runs() {
+            runs.entry(run.value).or_default().push(run);
+        }
+        let values = runs.into_iter().map(|(value, runs)| ShownValue {
+            colour: colours.of(value),
+            label: colours.label(reader, view, value),
+            runs,
+        });
+        let (values, legend) = (values.collect(), colours.legend(reader, view, &self.bins));
+        let (names, notes) = (self.names(reader), self.notes(lost));
+        Timeline { title: view_label(reader, view), names, shown, columns, values, legend, notes }
+    }
+
+    /// Shows the last value of each object until the end.
+    fn show_last(&mut self) {
+        (0..self.values.len()).for_each(|object| self.show(object, 0, self.shown.end));
+    }
+
+    fn names(&self, reader: &Reader) -> Vec<String> {
+        (0..self.bins.rows()).map(|row| self.name(reader, row)).collect()
     }
 
     /// Returns the name of a drawn row: that of the first object in it.
@@ -185,11 +222,31 @@ impl<'a> Drawing<'a> {
     }
 
     fn title(&self, reader: &Reader) -> String {
-        let view = match self.options.view {
-            View::States => "states".into(),
-            View::Event(kind) => reader.type_label(kind),
+        format!("{}: {}", self.options.title, view_label(reader, self.options.view))
+    }
+
+    /// Draws an axis with times at round distances.
+    fn time_axis(&self, picture: &mut Picture, left: u32, bottom: u32) {
+        let shown = &self.shown;
+        let length = shown.end - shown.start;
+        let step = round_step(length / 8);
+        let unit = if step >= 1_000_000 {
+            (1e6, "ms")
+        } else if step >= 1_000 {
+            (1e3, "us")
+        } else {
+            (1.0, "ns")
         };
-        format!("{}: {view}", self.options.title)
+        let mut next = shown.start.checked_next_multiple_of(step);
+        while let Some(time) = next.filter(|time| *time <= shown.end) {
+            let part = (time - shown.start) as f64 / length as f64;
+            let x = left + (part * self.columns as f64) as u32;
+            picture.lines.push(Line { from: (x, bottom), to: (x, bottom + 5), colour: GREY });
+            let text = format!("{} {}", time as f64 / unit.0, unit.1);
+            let y = bottom + LINE;
+            picture.texts.push(Text { x: x.saturating_sub(10), y, ends_at_x: false, text });
+            next = time.checked_add(step);
+        }
     }
 
     /// Returns what a reader of the picture must know beside it.
@@ -217,26 +274,10 @@ fn row_height(rows: usize) -> u32 {
     }
 }
 
-/// Draws an axis with times at round distances.
-fn time_axis(picture: &mut Picture, shown: &Range<u64>, left: u32, bottom: u32) {
-    let length = shown.end - shown.start;
-    let step = round_step(length / 8);
-    let unit = if step >= 1_000_000 {
-        (1e6, "ms")
-    } else if step >= 1_000 {
-        (1e3, "us")
-    } else {
-        (1.0, "ns")
-    };
-    let mut next = shown.start.checked_next_multiple_of(step);
-    while let Some(time) = next.filter(|time| *time <= shown.end) {
-        let part = (time - shown.start) as f64 / length as f64;
-        let x = left + (part * COLUMNS as f64) as u32;
-        picture.lines.push(Line { from: (x, bottom), to: (x, bottom + 5), colour: GREY });
-        let text = format!("{} {}", time as f64 / unit.0, unit.1);
-        let y = bottom + LINE;
-        picture.texts.push(Text { x: x.saturating_sub(10), y, ends_at_x: false, text });
-        next = time.checked_add(step);
+fn view_label(reader: &Reader, view: View) -> String {
+    match view {
+        View::States => "states".into(),
+        View::Event(kind) => reader.type_label(kind).into_owned(),
     }
 }
 
@@ -282,6 +323,14 @@ impl Colours {
         }
     }
 
+    fn label(&self, reader: &Reader, view: View, value: i64) -> String {
+        match (self, view) {
+            (Self::Numbers { .. }, _) => value.to_string(),
+            (_, View::States) => reader.state_label(value as u32).into_owned(),
+            (_, View::Event(kind)) => reader.value_label(kind, value).into_owned(),
+        }
+    }
+
     /// Returns the entries of the legend, those of the longest time first.
     fn legend(&self, reader: &Reader, view: View, bins: &Bins) -> Vec<(Colour, String)> {
         if let Self::Numbers { least, most } = *self {
@@ -293,10 +342,7 @@ impl Colours {
         values.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         let all = values.iter().map(|(_, time)| *time as f64).sum::<f64>().max(1.0);
         let entry = |&(value, time): &(i64, u64)| {
-            let label = match view {
-                View::States => reader.state_label(value as u32),
-                View::Event(kind) => reader.value_label(kind, value),
-            };
+            let label = self.label(reader, view, value);
             (self.of(value), format!("{label} {:.1} %", time as f64 / all * 100.0))
         };
         values.iter().take(ENTRIES).map(entry).collect()

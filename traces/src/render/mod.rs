@@ -11,6 +11,7 @@ mod palette;
 mod picture;
 mod png_file;
 mod svg;
+mod timeline;
 mod view;
 
 use std::path::Path;
@@ -19,9 +20,19 @@ use crate::error::Result;
 use crate::paraver::Reader;
 use drawing::Drawing;
 
+pub(crate) use svg::{escaped, hex};
+pub(crate) use timeline::Timeline;
+
 pub use format::Format;
 pub use picture::Picture;
 pub use view::{Rows, View};
+
+/// Columns of pixels of a picture for the time shown.
+const COLUMNS: usize = 1_400;
+/// Largest number of columns of a timeline.
+const MOST_COLUMNS: usize = 16_000;
+/// Largest number of cells of a timeline with more columns than a picture has.
+const CELLS: usize = 800_000;
 
 /// Contents of a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +56,22 @@ pub struct RenderOptions {
 pub fn render(prv: impl AsRef<Path>, options: &RenderOptions) -> Result<Picture> {
     let mut reader = Reader::open(prv)?;
     let shown = reader.part(options.from_ns, options.to_ns)?;
-    let mut drawing = Drawing::new(&reader, options, shown);
+    let mut drawing = Drawing::new(&reader, options, shown, COLUMNS);
     let lost = reader.read(|record| drawing.record(record))?;
     Ok(drawing.finish(&reader, &lost))
+}
+
+/// Draws a view of the trace at `prv` in more columns than [`render()`], as far as that many cells fit in
+/// memory, for a page that zooms.
+///
+/// **Errors**: as [`render()`].
+pub(crate) fn timeline(prv: &Path, view: View) -> Result<Timeline> {
+    let mut reader = Reader::open(prv)?;
+    let options = RenderOptions { view, ..RenderOptions::default() };
+    let shown = reader.part(0, None)?;
+    let rows = reader.ranks_of_rows().len().max(1);
+    let columns = (CELLS / rows).clamp(COLUMNS, MOST_COLUMNS);
+    let mut drawing = Drawing::new(&reader, &options, shown, columns);
+    let lost = reader.read(|record| drawing.record(record))?;
+    Ok(drawing.timeline(&reader, &lost))
 }

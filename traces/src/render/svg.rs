@@ -46,12 +46,13 @@ pub(super) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-fn hex([red, green, blue]: Colour) -> String {
+/// Returns a colour as HTML and SVG write it.
+pub(crate) fn hex([red, green, blue]: Colour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 /// Escapes text of a trace, which may be anything.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
