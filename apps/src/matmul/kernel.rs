@@ -9,7 +9,7 @@
 //! has 16: 12 sums take 12 for two loads and six broadcasts, and are enough for two multiply-adds a
 //! cycle of a latency of up to six. Taking the sum modulo the prime is part of storing the tile.
 //!
-//! [`Blocking`] says what stays in which cache.
+//! `Blocking` says what stays in which cache.
 
 use std::cell::RefCell;
 use std::ops::Range;
