@@ -1,8 +1,8 @@
 //! Pieces of the memory of a stream.
 //!
-//! A chunk is filled by its only [`ChunkWriter`], and any thread reads it meanwhile. A record is stored
-//! in a slot that nobody reads yet, and then published by the length, with a store that costs no more than a
-//! plain one. Slots never move, and what is published never changes.
+//! A chunk is filled by its only [`ChunkWriter`], and any thread reads it meanwhile. A record is
+//! stored in a slot that nobody reads yet, and then published by the length, with a store that costs
+//! no more than a plain one. Slots never move, and what is published never changes.
 #![allow(unsafe_code, reason = "shares records that are stored with threads that read them")]
 
 use std::fmt;
@@ -56,20 +56,27 @@ impl Chunk {
 
     /// Returns a record that is there.
     pub(crate) fn get(&self, index: usize) -> Option<&Record> {
-        self.iter().nth(index)
+        self.published().get(index).map(record)
     }
 
     /// Iterates over the records so far.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
-        self.slots[..self.len()].iter().map(|slot| {
-            slot.with(|slot| {
-                // SAFETY: the slot is below a length that was published, so nobody writes it.
-                let record = unsafe { &*slot };
-                // SAFETY: it was written before that length was published.
-                unsafe { record.assume_init_ref() }
-            })
-        })
+        self.published().iter().map(record)
     }
+
+    fn published(&self) -> &[Slot] {
+        &self.slots[..self.len()]
+    }
+}
+
+/// Returns the record of a published slot.
+fn record(slot: &Slot) -> &Record {
+    slot.with(|slot| {
+        // SAFETY: the slot is below a length that was published, so nobody writes it.
+        let record = unsafe { &*slot };
+        // SAFETY: it was written before that length was published.
+        unsafe { record.assume_init_ref() }
+    })
 }
 
 impl fmt::Debug for Chunk {

@@ -23,8 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Summary`] says where the time of a trace went, [`render()`] draws it, an [`HtmlReport`] is a page with
-//! both, a [`Diff`] compares two, and [`convert()`] writes it for other programs. All read the files of any Paraver trace by a [`Reader`](paraver::Reader).
+//! A [`Summary`] says where the time of a trace went, [`render()`] draws it, an [`HtmlReport`] is a
+//! page with both, a [`Diff`] compares two, and [`convert()`] writes it for other programs. All read
+//! the files of any Paraver trace by a [`Reader`](paraver::Reader).
 //!
 //! Ranks, tasks, lanes and messages are plain numbers in this crate, which reads no clock and
 //! prints nothing. The contents of a trace are described in its `README.md`.

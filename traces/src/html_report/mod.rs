@@ -10,15 +10,16 @@ use std::path::Path;
 use crate::Summary;
 use crate::error::Result;
 use crate::paraver::EventKind;
-use crate::render::{Timeline, View, escaped, hex, timeline};
+use crate::render::{Timeline, View, escaped, hex, timelines};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("zoom.js");
 
-/// Height of a row, in pixels, if there are few, and if there are many.
-const ROW_HEIGHTS: [usize; 2] = [22, 6];
-/// Number of rows from which on they are low, and have no names.
-const MANY_ROWS: usize = 64;
+/// Heights of rows, in pixels.
+const HIGH_ROW: usize = 22;
+const LOW_ROW: usize = 6;
+/// Largest number of rows that are high. One of four low rows has a name.
+const FEW_ROWS: usize = 64;
 
 /// Report of a trace.
 pub struct HtmlReport {
@@ -29,14 +30,14 @@ pub struct HtmlReport {
 
 impl HtmlReport {
     /// Reads the trace at `prv`, which gzip may have compressed: once for the summary and once for
-    /// each timeline.
+    /// the timelines.
     ///
     /// **Errors**: as [`render()`](crate::render()) and [`Summary::of`].
     pub fn of(prv: impl AsRef<Path>, title: impl Into<String>) -> Result<Self> {
         let prv = prv.as_ref();
         let views = [View::States, View::Event(EventKind::TaskType.number())];
-        let timelines = views.into_iter().map(|view| timeline(prv, view)).collect::<Result<_>>()?;
-        Ok(Self { title: title.into(), summary: Summary::of(prv)?, timelines })
+        let (summary, timelines) = (Summary::of(prv)?, timelines(prv, &views)?);
+        Ok(Self { title: title.into(), summary, timelines })
     }
 
     /// Writes the page.
@@ -62,7 +63,7 @@ impl HtmlReport {
 fn write_timeline(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     let Timeline { title, names, shown, columns, values, legend, notes } = timeline;
     let rows = names.len();
-    let height = ROW_HEIGHTS[usize::from(rows > MANY_ROWS)];
+    let (height, step) = if rows > FEW_ROWS { (LOW_ROW, 4) } else { (HIGH_ROW, 1) };
     write!(
         out,
         "<h2>{}</h2>\n<section class=\"timeline\" data-from=\"{}\" data-to=\"{}\" \
@@ -73,7 +74,6 @@ fn write_timeline(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
         shown.start,
         shown.end,
     )?;
-    let step = if rows > MANY_ROWS { 4 } else { 1 };
     for name in names.iter().step_by(step) {
         write!(out, "<div style=\"height:{}px\">{}</div>", height * step, escaped(name))?;
     }

@@ -31,7 +31,7 @@ pub use view::{Rows, View};
 const COLUMNS: usize = 1_400;
 /// Largest number of columns of a timeline.
 const MOST_COLUMNS: usize = 16_000;
-/// Largest number of cells of a timeline with more columns than a picture has.
+/// Largest number of cells of all timelines with more columns than a picture has.
 const CELLS: usize = 800_000;
 
 /// Contents of a picture.
@@ -61,17 +61,21 @@ pub fn render(prv: impl AsRef<Path>, options: &RenderOptions) -> Result<Picture>
     Ok(drawing.finish(&reader, &lost))
 }
 
-/// Draws a view of the trace at `prv` in more columns than [`render()`], as far as that many cells fit in
-/// memory, for a page that zooms.
+/// Draws views of the trace at `prv`, in one pass over its records, in more columns than [`render()`]
+/// as far as that many cells fit in memory, for a page that zooms.
 ///
 /// **Errors**: as [`render()`].
-pub(crate) fn timeline(prv: &Path, view: View) -> Result<Timeline> {
+pub(crate) fn timelines(prv: &Path, views: &[View]) -> Result<Vec<Timeline>> {
     let mut reader = Reader::open(prv)?;
-    let options = RenderOptions { view, ..RenderOptions::default() };
     let shown = reader.part(0, None)?;
     let rows = reader.ranks_of_rows().len().max(1);
-    let columns = (CELLS / rows).clamp(COLUMNS, MOST_COLUMNS);
-    let mut drawing = Drawing::new(&reader, &options, shown, columns);
-    let lost = reader.read(|record| drawing.record(record))?;
-    Ok(drawing.timeline(&reader, &lost))
+    let columns = (CELLS / views.len() / rows).clamp(COLUMNS, MOST_COLUMNS);
+    let options = |view: &View| RenderOptions { view: *view, ..RenderOptions::default() };
+    let options: Vec<RenderOptions> = views.iter().map(options).collect();
+    let drawing = |options| Drawing::new(&reader, options, shown.clone(), columns);
+    let mut drawings: Vec<Drawing<'_>> = options.iter().map(drawing).collect();
+    let lost = reader.read(|record| {
+        drawings.iter_mut().for_each(|drawing| drawing.record(record));
+    })?;
+    Ok(drawings.into_iter().map(|drawing| drawing.timeline(&reader, &lost)).collect())
 }
