@@ -5,8 +5,9 @@
 
 use std::cell::RefCell;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use talpf_traces::{Event, LabelId, Recorder};
 use tracing::Metadata;
 
@@ -44,7 +45,7 @@ thread_local! {
 /// Makes a runtime that has a recorder the one of threads outside.
 pub(crate) fn add_traced(shared: &Arc<Shared>) {
     if shared.config.recorder.is_some() {
-        let mut traced = TRACED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut traced = TRACED.lock();
         traced.retain(|runtime| runtime.strong_count() > 0);
         traced.push(Arc::downgrade(shared));
     }
@@ -52,7 +53,7 @@ pub(crate) fn add_traced(shared: &Arc<Shared>) {
 
 /// Returns the last traced runtime that has not ended, with its recorder.
 fn last_traced() -> Option<Arc<Shared>> {
-    let traced = TRACED.lock().unwrap_or_else(PoisonError::into_inner);
+    let traced = TRACED.lock();
     traced.iter().rev().find_map(|runtime| runtime.upgrade().filter(|shared| !shared.stops()))
 }
 
