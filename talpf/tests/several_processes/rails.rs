@@ -1,5 +1,6 @@
 //! Runs of a program on ranks of several processes, over each rail. The processes are threads.
 
+use std::env;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -15,8 +16,9 @@ use crate::in_one_process::watchdog;
 const SECRET: u128 = 7;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Returns the result of each rank, of ranks that know each other by a wire only.
-pub(crate) fn over_sockets<R, F>(
+/// Returns the result of each rank, over the rail that the environment asks for: sockets, or what
+/// `TALPF_TEST_RAIL` names.
+pub(crate) fn run_all<R, F>(
     config: Config,
     main: impl Fn(Context) -> F + Sync,
 ) -> Vec<Result<R, Error>>
@@ -24,12 +26,38 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
-    let wires = SocketWire::mesh(config.ranks).unwrap();
-    let wires = wires.into_iter().map(|wire| Arc::new(wire) as Arc<dyn Wire>);
-    on_wires(wires.map(|wire| (wire, config.clone())).collect(), main)
+    match env::var("TALPF_TEST_RAIL").as_deref() {
+        Err(_) => {
+            let wires = SocketWire::mesh(config.ranks).unwrap();
+            let wires = wires.into_iter().map(|wire| Arc::new(wire) as Arc<dyn Wire>);
+            on_wires(wires.map(|wire| (wire, config.clone())).collect(), main)
+        }
+        Ok("shm") => {
+            let rails = ShmRail::mesh(config.ranks, &ShmConfig::default()).unwrap();
+            each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), &main))
+        }
+        Ok("tcp") => {
+            let listen = |_| TcpMeeting::listen(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+            let meetings: Vec<_> = (0..config.ranks).map(listen).collect();
+            let addresses = meetings.iter().map(|meeting| Some(meeting.address().unwrap()));
+            let addresses: Vec<_> = addresses.collect();
+            let ranks = (0..).zip(meetings).collect();
+            each_in_a_thread(ranks, |(process, meeting): (u32, TcpMeeting)| {
+                let wire = meeting.join(process, &addresses, SECRET, TIMEOUT).unwrap();
+                hook_on_rail(Arc::new(Packets::new(Arc::new(wire))), config.clone(), &main)
+            })
+        }
+        // Two ranks in each process, or three, as their number divides, or else one.
+        Ok("shm-ranks") => {
+            let divides = |each: &u32| config.ranks.is_multiple_of(*each) && config.ranks > *each;
+            let each = [2, 3].into_iter().find(divides).unwrap_or(1);
+            in_processes(config.ranks / each, Config { ranks: each, ..config }, main)
+        }
+        Ok(other) => panic!("TALPF_TEST_RAIL is {other}, not shm, tcp or shm-ranks"),
+    }
 }
 
-/// As [`over_sockets`], with a wire and settings for each rank.
+/// As [`run_all`] over sockets, with a wire and settings for each rank.
 pub(crate) fn on_wires<R, F>(
     ranks: Vec<(Arc<dyn Wire>, Config)>,
     main: impl Fn(Context) -> F + Sync,
@@ -39,55 +67,6 @@ where
     R: Send + 'static,
 {
     each_in_a_thread(ranks, |(wire, config)| hook(wire, config, &main))
-}
-
-/// Returns the result of each rank, of ranks that TCP connects.
-pub(crate) fn over_tcp<R, F>(
-    config: Config,
-    main: impl Fn(Context) -> F + Sync,
-) -> Vec<Result<R, Error>>
-where
-    F: Future<Output = Result<R, Error>> + Send + 'static,
-    R: Send + 'static,
-{
-    let listen = |_| TcpMeeting::listen(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-    let meetings: Vec<_> = (0..config.ranks).map(listen).collect();
-    let addresses = meetings.iter().map(|meeting| Some(meeting.address().unwrap()));
-    let addresses: Vec<_> = addresses.collect();
-    let ranks = (0..).zip(meetings).collect();
-    each_in_a_thread(ranks, |(process, meeting): (u32, TcpMeeting)| {
-        let wire = meeting.join(process, &addresses, SECRET, TIMEOUT).unwrap();
-        hook_on_rail(Arc::new(Packets::new(Arc::new(wire))), config.clone(), &main)
-    })
-}
-
-/// Returns the result of each rank, of ranks that share memory.
-pub(crate) fn over_shared_memory<R, F>(
-    config: Config,
-    main: impl Fn(Context) -> F + Sync,
-) -> Vec<Result<R, Error>>
-where
-    F: Future<Output = Result<R, Error>> + Send + 'static,
-    R: Send + 'static,
-{
-    let rails = ShmRail::mesh(config.ranks, &ShmConfig::default()).unwrap();
-    each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), &main))
-}
-
-/// As [`over_shared_memory`], with two ranks in each process, or three, as their number divides, or
-/// else one.
-pub(crate) fn several_in_each<R, F>(
-    config: Config,
-    main: impl Fn(Context) -> F + Sync,
-) -> Vec<Result<R, Error>>
-where
-    F: Future<Output = Result<R, Error>> + Send + 'static,
-    R: Send + 'static,
-{
-    let each =
-        [2, 3].into_iter().find(|each| config.ranks.is_multiple_of(*each) && config.ranks > *each);
-    let each = each.unwrap_or(1);
-    in_processes(config.ranks / each, Config { ranks: each, ..config }, main)
 }
 
 /// Returns the result of each rank of `processes` processes, which share memory; one that fails has
