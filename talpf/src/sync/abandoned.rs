@@ -28,9 +28,14 @@ impl State {
         sender: &Sender,
         out: &mut Deferred,
     ) {
-        // If arrivals are left, a later pass checks.
-        if !finished.is_empty() && !sender.has_failed() && sender.own.endpoint.arrived.is_empty() {
-            out.failures.extend(self.abandoned(finished, sender).map(|e| (vec![sender.rank()], e)));
+        if finished.is_empty() || sender.has_failed() {
+            return;
+        }
+        let abandoned = self.abandoned(finished, sender);
+        // If arrivals are left, a later pass checks. In this order: what this rank has sent to
+        // itself may have landed meanwhile.
+        if sender.own.endpoint.arrived.is_empty() {
+            out.failures.extend(abandoned.map(|error| (vec![sender.rank()], error)));
         }
     }
 
@@ -40,8 +45,11 @@ impl State {
         let is_parked = !sender.own.windows.parked().is_empty();
         let lands = |source: Rank| is_parked || !sender.peers.has_landed(source, sender.rank());
         let (ranks, plan) = (self.ranks, self.plan);
-        let none_comes =
-            || finished.len() + 1 == ranks as usize && !(0..ranks).map(Rank).any(lands);
+        let (own, has_sent) = (self.rank, self.has_sent_controls());
+        let none_comes = || {
+            let all_finished = finished.len() + 1 == ranks as usize;
+            all_finished && has_sent && !(0..ranks).map(Rank).any(lands)
+        };
         for lane in (0..self.lanes.len()).map(|lane| LaneNumber(lane as u8)) {
             let state = self.lane(lane);
             let Some(ActiveSync { round, mode, stage, expected, .. }) = state.syncs.front() else {
@@ -63,8 +71,13 @@ impl State {
                     let of_source = expected_from(source.index(), *mode, &state.pattern, arrivals);
                     let is_missing =
                         |expected| arrivals.data[source.index()] < expected && !lands(**source);
+                    // An operation of this rank to itself may have been let in and not be posted.
+                    let has_own = || arrivals.data[own.index()] >= round.sent_to(own);
                     of_source.is_some_and(is_missing)
-                        || of_source.is_none() && arrivals.total < *expected && none_comes()
+                        || of_source.is_none()
+                            && arrivals.total < *expected
+                            && has_own()
+                            && none_comes()
                 }
                 Stage::Barrier(_) => is_missing_step(source, arrivals.barrier),
                 Stage::Acknowledging => none_comes(),

@@ -279,3 +279,27 @@ fn a_rank_that_has_ended_fails_those_that_it_sends_nothing_to() {
         }
     }
 }
+
+/// Rank 0 ends at once; rank 1 has only itself to wait for.
+#[test]
+fn a_rank_that_puts_to_itself_waits_for_none_that_has_ended() {
+    for mode in [SyncMode::msg(1), SyncMode::msg(1).with_ack()] {
+        for len in [1, 2 * common::COPIED] {
+            common::run(common::unwatched(2, 2), move |ctx| async move {
+                let inbox = common::array(&ctx, vec![0u64; len])?;
+                let slot = ctx.register_global(&inbox).await?;
+                let value = common::array(&ctx, vec![7u64; len])?;
+                let rounds = if ctx.rank() == Rank(1) { 3_000 } else { 0 };
+                for _ in 0..rounds {
+                    ctx.put(&value.all(), slot.at(Rank(1), 0))?;
+                    ctx.sync(mode).window(&inbox.all()).spawn()?;
+                    let task = ctx.group().task("compute").inout(&value.all()).input(&inbox.all());
+                    task.spawn(|mut value, inbox| value[0] = inbox[0] + 1)?;
+                }
+                ctx.group().wait().await?;
+                Ok::<_, Error>(())
+            })
+            .unwrap_or_else(|error| panic!("{mode}, {len} numbers: {error}"));
+        }
+    }
+}
