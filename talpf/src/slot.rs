@@ -250,6 +250,18 @@ impl Slot {
         self.local_key
     }
 
+    /// Finds the `len` elements of a part of the slot at `rank`, for an operation of `run`, if they
+    /// exist and the part has no rows.
+    // Returned in registers: bytes that are stored in halves and loaded whole stall.
+    #[inline(always)]
+    pub(crate) fn find(&self, run: u64, rank: Rank, part: Part, len: u64) -> Option<Located> {
+        let Part::From(index) = part else { return None };
+        let is_usable = self.run == run && !self.deregistered.load(Ordering::Relaxed);
+        let descriptor = self.peers.get(rank.index()).filter(|_| is_usable)?;
+        let end = index.checked_add(len).filter(|end| *end <= descriptor.len())?;
+        Some(self.consecutive(descriptor, index, end))
+    }
+
     /// Finds the `len` elements of a part of the slot at `rank`, for an operation of `run`.
     ///
     /// **Errors**: a slot of another run, or deregistered, or that peers do not reach; no such
@@ -262,11 +274,21 @@ impl Slot {
         part: Part,
         len: u64,
     ) -> Result<Located, Error> {
+        match self.find(run, rank, part, len) {
+            Some(located) => Ok(located),
+            None => self.locate_slow(run, rank, part, len),
+        }
+    }
+
+    /// As [`Slot::locate`], for a rectangle or an error.
+    #[inline(never)]
+    fn locate_slow(&self, run: u64, rank: Rank, part: Part, len: u64) -> Result<Located, Error> {
+        let slot = self.number;
         if self.run != run {
-            return Err(Error::SlotOfOtherRun { slot: self.number });
+            return Err(Error::SlotOfOtherRun { slot });
         }
         if self.deregistered.load(Ordering::Relaxed) {
-            return Err(Error::NoSuchSlot { slot: self.number });
+            return Err(Error::NoSuchSlot { slot });
         }
         let Some(descriptor) = self.peers.get(rank.index()) else {
             return Err(if self.peers.is_empty() {
@@ -275,20 +297,16 @@ impl Slot {
                 Error::NoSuchRank { rank, ranks: self.peers.len() as u32 }
             });
         };
-        let index = match part {
-            Part::From(index) => index,
-            Part::Rectangle(rect) => return self.rectangle(descriptor, rank, rect, len),
-        };
-        match index.checked_add(len) {
-            Some(end) if end <= descriptor.len() => Ok(self.consecutive(descriptor, index, end)),
-            end => {
-                let (end, len) = (end.unwrap_or(u64::MAX), descriptor.len());
-                Err(Error::OutOfSlot { slot: self.number, rank, index, end, len })
+        match part {
+            Part::Rectangle(rect) => self.rectangle(descriptor, rank, rect, len),
+            Part::From(index) => {
+                let (end, len) = (index.saturating_add(len), descriptor.len());
+                Err(Error::OutOfSlot { slot, rank, index, end, len })
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn consecutive(&self, descriptor: &SlotDescriptor, index: u64, end: u64) -> Located {
         let address = descriptor.address + index * self.element_bytes;
         let remote = RemoteAddress { address, key: descriptor.key };

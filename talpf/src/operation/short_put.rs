@@ -85,8 +85,9 @@ impl OpenRound {
         let Some(batch) = self.batch() else {
             return false;
         };
-        let located = slot.locate(origin.run, target, part, len);
-        let Ok(Located { remote, index, end, rows: 1, windowed, .. }) = located else {
+        let found = slot.find(origin.run, target, part, len);
+        let row = || slot.locate(origin.run, target, part, len).ok();
+        let Some(Located { remote, index, end, rows: 1, windowed, .. }) = found.or_else(row) else {
             return false;
         };
         let (slot, called_ns) = (slot.number, Cell::new(origin.tracer.clock()));

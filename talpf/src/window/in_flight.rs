@@ -59,7 +59,7 @@ impl InFlight {
     /// Returns `true` if an operation may land beside all others.
     #[inline]
     pub(super) fn admits(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
-        self.0.as_mut().is_none_or(|flights| flights.admit(claim, has_landed))
+        self.0.as_mut().is_none_or(|flights| flights.is_empty() || flights.admit(claim, has_landed))
     }
 
     /// Adds an operation that was admitted and posted.
@@ -108,6 +108,7 @@ impl InFlight {
 }
 
 impl Flights {
+    #[inline]
     fn is_empty(&self) -> bool {
         let is_posting = self.posting > 0 || self.admitted > 0;
         self.changes.is_empty() && self.readers.is_empty() && !is_posting
