@@ -1,11 +1,12 @@
 //! Arithmetic of a step, on any rectangle of a matrix.
 //!
 //! A cell needs the new cell to its left, so a row is one chain of additions and multiplications,
-//! bound by their latency, not their rate. Four rows at a time keep four chains in flight. Each row
-//! is two cells behind the one above it: one cell behind, it would need the cell above in the very
-//! front after that was computed, and all four additions and multiplications of a cell would be
-//! links of the chain instead of the last two.
+//! bound by their latency, not their rate. Several rows at a time keep as many chains in flight.
+//! Each row is two cells behind the one above it: one cell behind, it would need the cell above in
+//! the very front after that was computed, and all four additions and multiplications of a cell
+//! would be links of the chain instead of the last two.
 
+use std::array;
 use std::ops::Range;
 
 use ndarray::{ArrayView1, ArrayViewMut2, s};
@@ -26,14 +27,8 @@ pub struct Ring<'a> {
     pub right: ArrayView1<'a, f64>,
 }
 
-/// Number of rows computed at once.
-const ROWS: usize = 4;
-
 /// Number of cells that a row is behind the one above it.
 const LAG: usize = 2;
-
-/// Number of cells that the last row is behind the first.
-const BEHIND: usize = LAG * (ROWS - 1);
 
 /// Computes one Gauss-Seidel step on a rectangle (`rows x cols`) inside `ring`.
 ///
@@ -50,25 +45,30 @@ pub fn sweep(mut block: ArrayViewMut2<'_, f64>, ring: Ring<'_>) {
     }
     let rows = block.rows_mut().into_iter();
     let mut rows: Vec<&mut [f64]> = rows.map(|row| row.into_slice().expect(SIDE_BY_SIDE)).collect();
-    let mut done = 0;
-    while done < height {
+    // Six rows need all registers; fewer wait for their chains.
+    let mut done = sweep_rows::<6>(&mut rows, 0, ring);
+    done = sweep_rows::<4>(&mut rows, done, ring);
+    done = sweep_rows::<2>(&mut rows, done, ring);
+    sweep_rows::<1>(&mut rows, done, ring);
+}
+
+/// Computes the rows from number `done` on, `ROWS` at a time, as long as that many are left. Returns
+/// the number of the first row that is left.
+fn sweep_rows<const ROWS: usize>(
+    rows: &mut [&mut [f64]],
+    mut done: usize,
+    ring: Ring<'_>,
+) -> usize {
+    loop {
         let (above, rest) = rows.split_at_mut(done);
-        let up: &[f64] = above.last().map_or(ring.above, |row| row);
-        let [left, right] = [ring.left, ring.right].map(|side| move |row: usize| side[done + row]);
-        match rest {
-            [a, b, c, d, below @ ..] => {
-                let down: &[f64] = below.first().map_or(ring.below, |row| row);
-                let sides = [0, 1, 2, 3].map(|row| (left(row), right(row)));
-                four_rows(up, [a, b, c, d], down, sides);
-                done += ROWS;
-            }
-            [row, below @ ..] => {
-                let down: &[f64] = below.first().map_or(ring.below, |row| row);
-                one_row(up, row, down, (left(0), right(0)));
-                done += 1;
-            }
-            [] => return,
-        }
+        let Some((together, below)) = rest.split_first_chunk_mut::<ROWS>() else {
+            return done;
+        };
+        let up = above.last().map_or(ring.above, |row| row);
+        let down = below.first().map_or(ring.below, |row| row);
+        let sides = array::from_fn(|row| (ring.left[done + row], ring.right[done + row]));
+        sweep_together(up, together, down, sides);
+        done += ROWS;
     }
 }
 
@@ -104,53 +104,55 @@ fn mean(up: f64, down: f64, right: f64, left: f64) -> f64 {
     0.25 * (((up + down) + right) + left)
 }
 
-fn one_row(up: &[f64], row: &mut [f64], down: &[f64], (left, right): (f64, f64)) {
-    let last = row.len() - 1;
-    let (up, down) = (&up[..=last], &down[..=last]);
-    let mut before = left;
-    for col in 0..last {
-        before = mean(up[col], down[col], row[col + 1], before);
-        row[col] = before;
-    }
-    row[last] = mean(up[last], down[last], right, before);
-}
-
-/// Computes four rows, of which row `k` is at column `front - LAG * k`: the row above it has
-/// computed that column two fronts earlier, and the row below gets there two fronts later.
-fn four_rows(up: &[f64], rows: [&mut [f64]; ROWS], down: &[f64], sides: [(f64, f64); ROWS]) {
-    let cols = rows[0].len();
-    let (up, down) = (&up[..cols], &down[..cols]);
-    let mut rows = rows.map(|row| &mut row[..cols]);
-    // All four rows are inside, and none at its last column.
-    let inner = BEHIND..(cols - 1).max(BEHIND);
+/// Computes rows of which number `k` is at column `front - LAG * k`: the row above it has computed
+/// that column two fronts earlier, and the row below gets there two fronts later.
+// A function of its own: inlined, a chain goes through memory.
+#[inline(never)]
+fn sweep_together<const ROWS: usize>(
+    up: &[f64],
+    rows: &mut [&mut [f64]; ROWS],
+    down: &[f64],
+    sides: [(f64, f64); ROWS],
+) {
+    let cols = up.len();
+    let down = &down[..cols];
+    let mut rows = rows.each_mut().map(|row| &mut row[..cols]);
+    // All rows are inside, and none at its last column.
+    let behind = LAG * (ROWS - 1);
+    let inner = behind..(cols - 1).max(behind);
     for front in 0..inner.start {
         front_at_edge(up, &mut rows, down, sides, front);
     }
     if !inner.is_empty() {
-        let [a, b, c, d] = &mut rows;
         // Cells to the left, and cells that the rows below need next, kept in registers, so that
         // no cell is read that was just written.
-        let [mut p, mut q, mut r, mut s] = [a[5], b[3], c[1], sides[3].0];
-        let [mut above_q, mut above_r, mut above_s] = [a[4], b[2], c[0]];
+        let mut left: [f64; ROWS] = array::from_fn(|k| match behind - LAG * k {
+            0 => sides[k].0,
+            col => rows[k][col - 1],
+        });
+        let mut above: [f64; ROWS] =
+            array::from_fn(|k| if k == 0 { 0.0 } else { rows[k - 1][behind - LAG * k] });
         for front in inner.clone() {
-            let next = [
-                mean(up[front], b[front], a[front + 1], p),
-                mean(above_q, c[front - 2], b[front - 1], q),
-                mean(above_r, d[front - 4], c[front - 3], r),
-                mean(above_s, down[front - 6], d[front - 5], s),
-            ];
-            [above_q, above_r, above_s] = [p, q, r];
-            [p, q, r, s] = next;
-            (a[front], b[front - 2], c[front - 4], d[front - 6]) = (p, q, r, s);
+            let next: [f64; ROWS] = array::from_fn(|k| {
+                let col = front - LAG * k;
+                let up = if k == 0 { up[col] } else { above[k] };
+                let down = if k == ROWS - 1 { down[col] } else { rows[k + 1][col] };
+                mean(up, down, rows[k][col + 1], left[k])
+            });
+            above[1..].copy_from_slice(&left[..ROWS - 1]);
+            left = next;
+            for (k, cell) in left.into_iter().enumerate() {
+                rows[k][front - LAG * k] = cell;
+            }
         }
     }
-    for front in inner.end..cols + BEHIND {
+    for front in inner.end..cols + behind {
         front_at_edge(up, &mut rows, down, sides, front);
     }
 }
 
-/// Computes a front that does not lie inside all four rows.
-fn front_at_edge(
+/// Computes a front that does not lie inside all rows.
+fn front_at_edge<const ROWS: usize>(
     up: &[f64],
     rows: &mut [&mut [f64]; ROWS],
     down: &[f64],
