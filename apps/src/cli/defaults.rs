@@ -17,7 +17,7 @@ const BLOCK_OF_JACOBI: Help = (
 const BLOCK_OF_GAUSS_SEIDEL: Help = (
     "block",
     "Rows and columns of a block, the unit of work of tasks [default: two blocks per core side by \
-     side, of 256 to 1024]",
+     side, of 256 to 2048]",
 );
 const BLOCK_OF_MATMUL: Help = (
     "block",

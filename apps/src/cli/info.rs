@@ -68,7 +68,7 @@ fn blocks() -> String {
     format!(
         "jacobi {} at 1024, {} at 8192 (a strip of blocks is half the second level of the cache, an \
          eighth if both matrices exceed the last one; one a core at least), gauss-seidel {} (two a \
-         core side by side, of 256 to 1024), nbody {} (four a core, of 64 to 512), matmul {} (two a \
+         core side by side, of 256 to 2048), nbody {} (four a core, of 64 to 512), matmul {} (two a \
          core, of 64 to 256)",
         jacobi::block(1024),
         jacobi::block(8192),

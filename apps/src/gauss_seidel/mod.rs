@@ -29,7 +29,7 @@ pub type Solution = run::Solution<Temperatures>;
 /// beginning and the end of each group of rows, where not all rows are computed at once, take most
 /// of the time; larger ones exceed the cache.
 pub fn block(cols: usize) -> usize {
-    (cols / (2 * cores())).clamp(256, 1024)
+    (cols / (2 * cores())).clamp(256, 2048)
 }
 
 /// Gauss-Seidel solver as an application.
