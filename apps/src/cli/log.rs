@@ -1,7 +1,6 @@
 //! Log of the runtime, on the error stream.
 
 use std::env;
-use std::ffi::OsStr;
 
 use talpf_apps::Error;
 
@@ -12,11 +11,18 @@ const VARIABLE: &str = "TALPF_LOG";
 ///
 /// **Errors**: a filter that is none.
 pub(super) fn install(filter: Option<&str>) -> Result<(), Error> {
-    let from_environment = env::var_os(VARIABLE);
-    match (filter, from_environment.as_deref().and_then(OsStr::to_str)) {
-        (Some(filter), _) => print("--log", filter),
-        (None, Some(filter)) if !filter.is_empty() => print(VARIABLE, filter),
-        _ => Ok(()),
+    if let Some(filter) = filter {
+        return print("--log", filter);
+    }
+    let variable = env::var_os(VARIABLE).unwrap_or_default();
+    match variable.to_str() {
+        Some("") => Ok(()),
+        Some(filter) => print(VARIABLE, filter),
+        None => {
+            let filter = variable.to_string_lossy().into_owned();
+            let reason = "it is not UTF-8".to_owned();
+            Err(Error::LogFilter { name: VARIABLE, filter, reason })
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Log of the runtime on the error stream, if it is asked for.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use crate::{command, error_of, stdout_of, talpf};
 
 const RUN: &str = "jacobi --size 32 --block 8 --steps 3 --quiet";
@@ -33,4 +36,12 @@ fn nothing_is_said_unasked() {
 fn a_filter_that_is_none_is_an_error() {
     let error = error_of(&talpf(&format!("{RUN} --log a=b=c")));
     assert!(error.starts_with("--log is `a=b=c`: "), "{error}");
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_an_error() {
+    let variable = OsStr::from_bytes(b"talpf::runtime\xff=info");
+    let mut command = command(&RUN.split(' ').collect::<Vec<_>>());
+    let error = error_of(&command.env("TALPF_LOG", variable).output().unwrap());
+    assert!(error.starts_with("TALPF_LOG is `talpf::runtime\u{fffd}=info`: "), "{error}");
 }
