@@ -21,6 +21,7 @@ chapters! {
     supersteps: "src/supersteps.md";
     lanes: "src/lanes.md";
     notifications: "src/notifications.md";
+    queues: "src/queues.md";
     replay: "src/replay.md";
     collectives: "src/collectives.md";
     libraries: "src/libraries.md";

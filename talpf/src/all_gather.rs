@@ -35,10 +35,11 @@ pub(crate) enum Call {
     Scan,
     Rehook,
     LeaveLibrary,
+    RemoteQueue,
 }
 
 /// The collective calls, by their numbers in messages.
-const CALLS: [Call; 14] = [
+const CALLS: [Call; 15] = [
     Call::Start,
     Call::RegisterGlobal,
     Call::RegisterRaw,
@@ -53,6 +54,7 @@ const CALLS: [Call; 14] = [
     Call::Scan,
     Call::Rehook,
     Call::LeaveLibrary,
+    Call::RemoteQueue,
 ];
 
 impl Call {
@@ -73,6 +75,7 @@ impl Call {
             Call::Scan => "scan",
             Call::Rehook => "rehook",
             Call::LeaveLibrary => "the end of a library",
+            Call::RemoteQueue => "remote_queue",
         }
     }
 }

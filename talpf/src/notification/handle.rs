@@ -7,13 +7,14 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use talpf_runtime::{InOut, Region};
 
+use super::ids::FIRST_OF_QUEUES;
 use super::inbox::Inbox;
 use super::of_rank::{Awaits, OfRank};
 use super::task::Notified;
 use super::wait::{Receive, Wait, WaitAll};
 use crate::error::Error;
 use crate::numbers::Rank;
-use crate::operation::{Operation, Source, notify, put_copy_notified, put_notified};
+use crate::operation::{Operation, Source, notify, put_copy_notified, put_notified, refused};
 use crate::slot::RemoteRegion;
 use crate::sync::Receiver;
 
@@ -44,7 +45,7 @@ use crate::sync::Receiver;
 ///
 /// **Source**: GASPI; TAGASPI for tasks.
 #[derive(Clone)]
-pub struct Notifications(OfRank);
+pub struct Notifications(pub(super) OfRank);
 
 impl Notifications {
     /// Makes the handle of the rank of `receiver`.
@@ -54,6 +55,20 @@ impl Notifications {
 
     pub(super) fn fail(&self, error: &Error) {
         self.0.sender().fail(error);
+    }
+
+    /// Checks that an id of `rank` is none of a queue, which programs do not name.
+    #[inline]
+    fn check_id(&self, rank: Rank, id: u32) -> Result<(), Error> {
+        if id < FIRST_OF_QUEUES { Ok(()) } else { Err(self.no_such_id(rank, id)) }
+    }
+
+    #[cold]
+    fn no_such_id(&self, rank: Rank, id: u32) -> Error {
+        let peers = &self.0.sender().peers;
+        let local = if rank.0 < peers.len() { peers.local(rank) } else { None };
+        let ids = local.map_or(FIRST_OF_QUEUES, |peer| peer.notifications.ids());
+        Error::NoSuchNotification { rank, id, ids }
     }
 
     /// Returns the rank that is notified and waits by this handle.
@@ -72,7 +87,11 @@ impl Notifications {
     /// **Cost**: a message without bytes. More than 1,024 of one id that nobody waits for are kept by
     /// their sources, within credits.
     pub fn notify(&self, rank: impl Into<Rank>, id: u32, value: u32) -> Operation<()> {
-        notify(&self.0.round, rank.into(), (id, value))
+        let rank = rank.into();
+        match self.check_id(rank, id) {
+            Ok(()) => notify(&self.0.round, rank, (id, value)),
+            Err(error) => refused(&self.0.round, error),
+        }
     }
 
     /// Writes the elements of `from` to `to`, and then notifies the rank of `to` of `id`.
@@ -96,7 +115,10 @@ impl Notifications {
         id: u32,
         value: u32,
     ) -> Operation<G> {
-        put_notified(&self.0.round, from, to, (id, value))
+        match self.check_id(to.rank, id) {
+            Ok(()) => put_notified(&self.0.round, from, to, (id, value)),
+            Err(error) => refused(&self.0.round, error),
+        }
     }
 
     /// Writes a copy of `values` to `to`, and then notifies the rank of `to` of `id`: for values
@@ -114,7 +136,10 @@ impl Notifications {
         id: u32,
         value: u32,
     ) -> Operation<()> {
-        put_copy_notified(&self.0.round, values, to, (id, value))
+        match self.check_id(to.rank, id) {
+            Ok(()) => put_copy_notified(&self.0.round, values, to, (id, value)),
+            Err(error) => refused(&self.0.round, error),
+        }
     }
 
     /// Waits for a notification of `id`, without an inbox. The wait begins when the future is first
@@ -124,7 +149,10 @@ impl Notifications {
     /// **Errors**: an id that this rank does not have; a run that has failed
     /// ([`Error::NotNotified`]).
     pub fn wait(&self, id: u32) -> Wait {
-        Wait::new(&self.0, Awaits::One(id, None))
+        match self.check_id(self.rank(), id) {
+            Ok(()) => Wait::new(&self.0, Awaits::One(id, None)),
+            Err(error) => Wait::refused(&self.0, error),
+        }
     }
 
     /// Waits for a notification of any of the `ids`, without an inbox: of those that have come it
@@ -159,6 +187,7 @@ impl Notifications {
         id: u32,
     ) -> Receive<T, D> {
         let area = self.0.area_of_part(guard.array_id(), guard.rect());
+        let area = self.check_id(self.rank(), id).and(area);
         Receive::new(&self.0, guard, area.map(|area| Awaits::One(id, Some(area))))
     }
 

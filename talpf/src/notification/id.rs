@@ -8,20 +8,27 @@ use super::follows::Completion;
 use crate::numbers::{ArrivalNumber, Rank};
 use crate::window::{Area, Parked};
 
-/// Largest number of notifications of one id that are kept for later waits. More are parked.
+/// Largest number of notifications of an id of the program that are kept for later waits.
 const MOST_UNTAKEN: usize = 1024;
 
 /// The state of one id. As long as there are waiters nothing is there for later waits, nor parked.
-#[derive(Default)]
 pub(super) struct Id {
     /// Waits in their order.
     pub(super) waiters: VecDeque<Waiter>,
     /// Notifications that no wait has taken, in the order in which they were let land: some may
     /// arrive before earlier ones.
-    pub(super) untaken: VecDeque<Untaken>,
+    untaken: VecDeque<Untaken>,
+    /// The position of the first of these, wrapping.
+    first: Position,
+    /// Largest number of notifications that are kept for later waits. More are parked.
+    most_untaken: usize,
     /// Operations that may not land yet, in order.
     pub(super) parked: VecDeque<Waiting>,
 }
+
+/// The position of a notification among those of its id that no wait has taken. It stays the same
+/// while the notification is there.
+pub(super) type Position = u32;
 
 /// A notification that no wait has taken.
 #[derive(Clone, Copy, PartialEq)]
@@ -59,7 +66,57 @@ pub(super) enum Admission {
     Refused,
 }
 
+impl Default for Id {
+    fn default() -> Self {
+        Id::keeping(MOST_UNTAKEN)
+    }
+}
+
 impl Id {
+    /// Makes an id of which at most `most_untaken` notifications are kept for later waits.
+    pub(super) fn keeping(most_untaken: usize) -> Self {
+        let (waiters, untaken, parked) = Default::default();
+        Id { waiters, untaken, first: 0, most_untaken, parked }
+    }
+
+    /// Takes the first notification that no wait has taken.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Untaken> {
+        let taken = self.untaken.pop_front()?;
+        self.first = self.first.wrapping_add(1);
+        Some(taken)
+    }
+
+    /// Takes the first notification that no wait has taken, if it has arrived.
+    pub(super) fn take_arrived(&mut self) -> Option<Notification> {
+        let Some(&Untaken::Arrived(notification)) = self.untaken.front() else {
+            return None;
+        };
+        self.take();
+        Some(notification)
+    }
+
+    /// Adds a notification that was let land and that no wait has taken.
+    #[inline]
+    pub(super) fn keep(&mut self, number: ArrivalNumber) -> Position {
+        self.untaken.push_back(Untaken::Coming(number));
+        self.first.wrapping_add(self.untaken.len() as Position - 1)
+    }
+
+    /// Gives back the notification that was taken last.
+    pub(super) fn give_back(&mut self, untaken: Untaken) -> Position {
+        self.untaken.push_front(untaken);
+        self.first = self.first.wrapping_sub(1);
+        self.first
+    }
+
+    /// Notes the arrival of a notification that no wait has taken.
+    #[inline]
+    pub(super) fn arrive(&mut self, position: Position, notification: Notification) {
+        let index = position.wrapping_sub(self.first) as usize;
+        self.untaken.get_mut(index).into_iter().for_each(|at| *at = Untaken::Arrived(notification));
+    }
+
     /// Decides about an operation before which none is parked. `any` finds a wait for one of several
     /// ids.
     #[inline]
@@ -79,7 +136,7 @@ impl Id {
             };
         }
         match self.waiters.pop_front().or_else(any) {
-            None if self.untaken.len() >= MOST_UNTAKEN => Admission::Waits,
+            None if self.untaken.len() >= self.most_untaken => Admission::Waits,
             waiter => Admission::Lands(waiter),
         }
     }

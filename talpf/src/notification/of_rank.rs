@@ -87,7 +87,7 @@ impl OfRank {
     }
 
     #[inline]
-    fn follow_up(&self, follows: &mut Follows) {
+    pub(super) fn follow_up(&self, follows: &mut Follows) {
         self.sender().peers.follow_up(self.rank(), follows);
     }
 

@@ -6,6 +6,7 @@ use talpf_traces::counted;
 
 use super::Notification;
 use super::id::Waiting;
+use super::ids::IdUse;
 use super::table::NotificationTable;
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -16,7 +17,7 @@ impl NotificationTable {
     /// **Errors**: one that is still parked.
     pub(crate) fn check_received(&self) -> Result<(), Error> {
         let state = self.state.lock();
-        let mut parked = state.ids.iter().flat_map(|of_id| &of_id.parked);
+        let mut parked = state.ids.each().flat_map(|(_, of_id)| &of_id.parked);
         let not_received = |waiting: &Waiting| {
             let Notification { source, id, .. } = waiting.notified.notification;
             Error::NotReceived { source_rank: source, target: self.rank, id }
@@ -27,12 +28,20 @@ impl NotificationTable {
     /// Adds what this rank waits for, and what waits for it, to a hang report.
     pub(crate) fn describe(&self, text: &mut String) {
         let (state, rank) = (self.state.lock(), self.rank);
-        for (id, of_id) in state.ids.iter().enumerate() {
+        for (id, of_id) in state.ids.each() {
             let count = of_id.waiters.len();
             if count > 0 {
                 let waits = if of_id.waiters[0].inbox.is_some() { "put with " } else { "" };
                 let times = if count > 1 { format!(", {count} times") } else { String::new() };
-                let _ = writeln!(text, "  {rank}: waits for a {waits}notification {id}{times}");
+                let _ = match state.ids.use_of(id) {
+                    IdUse::Program => {
+                        writeln!(text, "  {rank}: waits for a {waits}notification {id}{times}")
+                    }
+                    IdUse::Items => writeln!(text, "  {rank}: waits for an item of its queue"),
+                    IdUse::Credits { receiver } => {
+                        writeln!(text, "  {rank}: waits for room in the queue of {receiver}")
+                    }
+                };
             }
             let mut sources: Vec<Rank> =
                 of_id.parked.iter().map(|waiting| waiting.notified.notification.source).collect();

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use super::Notification;
 use super::follows::{Admitted, Follows};
-use super::id::{Admission, Id, Untaken, Waiter, WaiterNumber, Waiting};
+use super::id::{Admission, Waiter, WaiterNumber, Waiting};
+use super::ids::Ids;
 use super::under_way::{Coming, UnderWay};
 use crate::numbers::{ArrivalNumber, Rank};
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) ids: Vec<Id>,
+    pub(super) ids: Ids,
     /// Waits for one of several ids.
     pub(super) any: Vec<(Range<u32>, Waiter)>,
     pub(super) under_way: UnderWay,
@@ -47,7 +48,7 @@ impl State {
     /// Lets parked operations of an id land, as far as they may.
     pub(super) fn admit_parked(&mut self, id: u32, follows: &mut Follows) {
         let State { ids, any, under_way, parked, .. } = self;
-        let of_id = &mut ids[id as usize];
+        let of_id = ids.of(id);
         while let Some(first) = of_id.parked.front().map(|waiting| waiting.notified) {
             if under_way.is_full() {
                 return;
@@ -68,10 +69,9 @@ impl State {
                 return;
             };
             let is_awaited = waiter.is_some();
-            let coming = Coming { notification, writer, waiter, posting: true, arrived: false };
-            let number = under_way.add(coming);
+            let number = under_way.add(Coming::new(notification, writer, waiter, true));
             if !is_awaited {
-                of_id.untaken.push_back(Untaken::Coming(number));
+                under_way.set_position(number, of_id.keep(number));
             }
             operation.admit(number);
             follows.lists().admitted.push(Admitted { number, source, operation });
@@ -88,16 +88,6 @@ impl State {
             sources.push(source);
         }
     }
-}
-
-/// Returns the state of an id, which exists.
-#[inline]
-pub(super) fn id_of(ids: &mut Vec<Id>, id: u32) -> &mut Id {
-    let index = id as usize;
-    if ids.len() <= index {
-        ids.resize_with(index + 1, Id::default);
-    }
-    &mut ids[index]
 }
 
 /// Returns the number of parked operations of a source.

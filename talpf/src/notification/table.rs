@@ -10,7 +10,8 @@ use talpf_primitives::Mutex;
 use super::claim::NotifiedClaim;
 use super::follows::{Admitted, Completion};
 use super::id::{Admission, Untaken, Waiter, WaiterNumber, Waiting};
-use super::state::{State, id_of, parked_of, take_any};
+use super::ids::FIRST_OF_QUEUES;
+use super::state::{State, parked_of, take_any};
 use super::under_way::Coming;
 use super::wait_count::WaitCount;
 use super::{Follows, Notification};
@@ -39,6 +40,8 @@ pub(crate) struct NotificationTable {
 struct Hints {
     /// Number of waits that have not ended.
     waiting: WaitCount,
+    /// Number of notifications that have arrived without a wait, wrapping.
+    unawaited: AtomicU32,
     /// Set while an operation that may land waits for room to be posted, or, after a failure, while
     /// any is under way.
     delayed: AtomicBool,
@@ -70,9 +73,13 @@ impl NotificationTable {
 
     /// Sets the number of ids.
     ///
-    /// **Errors**: fewer than have been used.
+    /// **Errors**: fewer than have been used; more than 2^31.
     pub(crate) fn set_ids(&self, ids: u32) -> Result<(), Error> {
-        let used = self.state.lock().ids.len() as u32;
+        if ids > FIRST_OF_QUEUES {
+            let (value, limit) = (u64::from(ids), u64::from(FIRST_OF_QUEUES));
+            return Err(Error::Limit { what: "number of notification ids", value, limit });
+        }
+        let used = self.state.lock().ids.used();
         if ids < used {
             let (value, limit) = (u64::from(ids), u64::from(used));
             return Err(Error::Limit { what: "number of ids below those in use", value, limit });
@@ -101,6 +108,12 @@ impl NotificationTable {
         self.hints.delayed.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of notifications that have arrived without a wait, wrapping. A hint.
+    #[inline]
+    pub(super) fn unawaited(&self) -> u32 {
+        self.hints.unawaited.load(Ordering::Relaxed)
+    }
+
     /// Posts or parks an operation whose bytes `writer` writes, or returns it. A `quick` operation
     /// is posted under the lock.
     #[inline]
@@ -113,14 +126,14 @@ impl NotificationTable {
     ) -> Outcome<L> {
         let notification @ Notification { source, id, .. } = notified.notification;
         let mut state = self.state.lock();
-        if state.failed.is_some() || id >= self.ids() {
+        if state.failed.is_some() || id >= self.ids() && !state.ids.has_queue(id) {
             return Outcome::Refused(operation);
         }
         let State { ids, any, under_way, parked, .. } = &mut *state;
         if under_way.is_full() {
             return Outcome::Retry(operation);
         }
-        let of_id = id_of(ids, id);
+        let of_id = ids.of(id);
         let admission = match of_id.parked.is_empty() {
             true => of_id.admit(&notified, || take_any(any, id)),
             false => Admission::Waits,
@@ -143,10 +156,9 @@ impl NotificationTable {
             Admission::Refused => return Outcome::Refused(operation),
         };
         let is_awaited = waiter.is_some();
-        let coming = Coming { notification, writer, waiter, posting: !quick, arrived: false };
-        let number = under_way.add(coming);
+        let number = under_way.add(Coming::new(notification, writer, waiter, !quick));
         if !is_awaited {
-            of_id.untaken.push_back(Untaken::Coming(number));
+            under_way.set_position(number, of_id.keep(number));
         }
         operation.admit(number);
         let post = if quick {
@@ -183,7 +195,8 @@ impl NotificationTable {
         if coming.writer != writer || coming.arrived {
             return None;
         }
-        let (notification, waiter) = (coming.notification, coming.waiter.take());
+        let (notification, position) = (coming.notification, coming.position);
+        let waiter = coming.waiter.take();
         coming.arrived = true;
         if !coming.posting {
             state.under_way.remove(number);
@@ -194,11 +207,9 @@ impl NotificationTable {
                 follows.end(waiter.completion, Ok(notification));
             }
             None => {
-                let of_id = id_of(&mut state.ids, notification.id);
-                // Most arrive in their order, and so soon that the last ones are under way.
-                let mut untaken = of_id.untaken.iter_mut().rev();
-                let of_number = untaken.find(|untaken| **untaken == Untaken::Coming(number));
-                of_number.into_iter().for_each(|of| *of = Untaken::Arrived(notification));
+                state.ids.of(notification.id).arrive(position, notification);
+                let unawaited = self.unawaited().wrapping_add(1);
+                self.hints.unawaited.store(unawaited, Ordering::Relaxed);
             }
         }
         Some(notification)
@@ -220,8 +231,8 @@ impl NotificationTable {
         }
         let number = state.next_waiter();
         let State { ids, under_way, .. } = &mut *state;
-        let of_id = id_of(ids, id);
-        let untaken = of_id.untaken.pop_front();
+        let of_id = ids.of(id);
+        let untaken = of_id.take();
         if let Some(Untaken::Arrived(notification)) = untaken {
             follows.end(completion, Ok(notification));
             state.admit_parked(id, follows);
@@ -255,10 +266,10 @@ impl NotificationTable {
             return None;
         }
         let number = state.next_waiter();
-        let used = (state.ids.len() as u32).min(ids.end);
+        let used = state.ids.used().min(ids.end);
         let waiter = Waiter { number, inbox: None, completion };
         for id in ids.start.min(used)..used {
-            match state.ids[id as usize].untaken.pop_front() {
+            match state.ids.of(id).take() {
                 None => {}
                 Some(Untaken::Arrived(notification)) => {
                     follows.end(waiter.completion, Ok(notification));
@@ -284,9 +295,7 @@ impl NotificationTable {
         let mut state = self.state.lock();
         let is_it = |waiter: &Waiter| waiter.number == number;
         let State { ids, any, under_way, .. } = &mut *state;
-        let end = (awaited.end as usize).min(ids.len());
-        let mut of_ids = ids[(awaited.start as usize).min(end)..end].iter_mut();
-        let queued = of_ids.find_map(|of_id| {
+        let queued = ids.among(awaited).find_map(|of_id| {
             let at = of_id.waiters.iter().position(is_it)?;
             of_id.waiters.remove(at)
         });
@@ -300,11 +309,11 @@ impl NotificationTable {
             let (number, coming) =
                 each.find(|(_, coming)| coming.waiter.as_ref().is_some_and(is_free))?;
             let given_up = coming.waiter.take();
-            let of_id = id_of(ids, coming.notification.id);
+            let of_id = ids.of(coming.notification.id);
             coming.waiter =
                 of_id.waiters.pop_front().or_else(|| take_any(any, coming.notification.id));
             if coming.waiter.is_none() {
-                of_id.untaken.push_front(Untaken::Coming(number));
+                coming.position = of_id.give_back(Untaken::Coming(number));
             }
             given_up
         })?;
@@ -316,13 +325,13 @@ impl NotificationTable {
     pub(crate) fn give_back(&self, notification: Notification, follows: &mut Follows) {
         let mut state = self.state.lock();
         let State { ids, any, .. } = &mut *state;
-        let of_id = id_of(ids, notification.id);
+        let of_id = ids.of(notification.id);
         match of_id.waiters.pop_front().or_else(|| take_any(any, notification.id)) {
             Some(waiter) => {
                 self.count_waits(-1);
                 follows.end(waiter.completion, Ok(notification));
             }
-            None => of_id.untaken.push_front(Untaken::Arrived(notification)),
+            None => drop(of_id.give_back(Untaken::Arrived(notification))),
         }
     }
 
@@ -384,11 +393,11 @@ impl NotificationTable {
             ended += 1;
             follows.end(waiter.completion, Err(self.not_notified(id, reason)));
         };
-        for (id, of_id) in state.ids.iter_mut().enumerate() {
-            of_id.waiters.drain(..).for_each(|waiter| end(id as u32, waiter));
+        for (id, of_id) in state.ids.each_mut() {
+            of_id.waiters.drain(..).for_each(|waiter| end(id, waiter));
         }
         state.any.drain(..).for_each(|(ids, waiter)| end(ids.start, waiter));
-        let parked = state.ids.iter_mut().flat_map(|of_id| of_id.parked.drain(..));
+        let parked = state.ids.each_mut().flat_map(|(_, of_id)| of_id.parked.drain(..));
         follows.lists().refused.extend(parked.map(|waiting| waiting.operation));
         state.parked.fill(0);
         self.count_waits(-ended);
@@ -408,6 +417,7 @@ impl NotificationTable {
     fn check_wait(&self, state: &State, id: u32) -> Result<(), Error> {
         match &state.failed {
             Some(reason) => Err(self.not_notified(id, reason)),
+            None if state.ids.has_queue(id) => Ok(()),
             None => self.check_id(id),
         }
     }

@@ -1,7 +1,7 @@
 //! Notifications that were let land and have not arrived.
 
 use super::Notification;
-use super::id::Waiter;
+use super::id::{Position, Waiter};
 use crate::numbers::{ArrivalNumber, Rank};
 
 /// Number of bits that an arrival number has in an immediate.
@@ -22,10 +22,25 @@ pub(super) struct Coming {
     pub(super) writer: Rank,
     /// The wait that it ends, whose inbox is reserved for it.
     pub(super) waiter: Option<Waiter>,
+    /// Position among the notifications of its id that no wait has taken, while it is one of them.
+    pub(super) position: Position,
     /// `true` while it is being posted, outside the lock.
     pub(super) posting: bool,
     /// `true` once it has arrived, while it is still being posted.
     pub(super) arrived: bool,
+}
+
+impl Coming {
+    /// Makes a notification that `writer` is about to write; `posting` if that is outside the lock.
+    #[inline]
+    pub(super) fn new(
+        notification: Notification,
+        writer: Rank,
+        waiter: Option<Waiter>,
+        posting: bool,
+    ) -> Self {
+        Coming { notification, writer, waiter, position: 0, posting, arrived: false }
+    }
 }
 
 impl UnderWay {
@@ -57,6 +72,12 @@ impl UnderWay {
         if let Some(coming) = self.at(number) {
             coming.waiter = Some(waiter);
         }
+    }
+
+    /// Notes the position of a notification that no wait has taken.
+    #[inline]
+    pub(super) fn set_position(&mut self, number: ArrivalNumber, position: Position) {
+        self.at(number).into_iter().for_each(|coming| coming.position = position);
     }
 
     /// Removes a notification, whose number may be used again.

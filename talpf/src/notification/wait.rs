@@ -131,6 +131,13 @@ impl Wait {
     pub(super) fn new(notifications: &OfRank, awaits: Awaits) -> Self {
         Wait(State::new(notifications, Some(awaits)))
     }
+
+    /// Makes a wait that has ended with an error.
+    pub(super) fn refused(notifications: &OfRank, error: Error) -> Self {
+        let state = State::new(notifications, None);
+        *state.shared.outcome.lock() = Outcome::Ended(Some(Err(error)));
+        Wait(state)
+    }
 }
 
 impl Future for Wait {

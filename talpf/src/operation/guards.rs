@@ -47,7 +47,7 @@ pub(super) fn entries(layout: &ByteLayout, key: LocalKey, longest: usize, piece:
     entries
 }
 
-/// A guard that an operation can read from.
+/// A guard, or other memory of its own, that an operation can read from.
 pub trait Source: Send + 'static {
     /// Type of the elements.
     type Element: Pod;

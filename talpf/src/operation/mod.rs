@@ -42,7 +42,7 @@ pub use self::open_round::OpenRound;
 
 pub(crate) use self::batches::Batches;
 pub(crate) use self::issued::Issued;
-pub(crate) use self::notified_put::{notify, put_copy_notified, put_notified};
+pub(crate) use self::notified_put::{notify, put_copy_notified, put_notified, refused};
 pub(crate) use self::open_round::Spawned;
 pub(crate) use self::pending::{Done, Pending};
 pub(crate) use self::retry_queue::RetryQueue;

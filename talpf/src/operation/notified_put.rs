@@ -35,7 +35,7 @@ pub(crate) fn put_notified<G: Source>(
     let located = locate(round, &to, layout.len as u64, (id, value));
     let (at, notified) = match located {
         Ok(located) => located,
-        Err(error) => return refuse(round, error),
+        Err(error) => return refused(round, error),
     };
     let endpoint = &round.sender.own.endpoint;
     let longest = endpoint.inline_bytes.min(endpoint.max_transfer) as u64;
@@ -45,7 +45,7 @@ pub(crate) fn put_notified<G: Source>(
     }
     match put_long(round, from, &layout, at, notified) {
         Ok(operation) => operation,
-        Err(error) => refuse(round, error),
+        Err(error) => refused(round, error),
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn put_copy_notified<T: Pod>(
     let longest = INLINE_BYTES.min(round.sender.own.endpoint.max_transfer);
     if bytes.len() > longest {
         let (what, value) = ("number of bytes to copy into a put", bytes.len() as u64);
-        return refuse(round, Error::Limit { what, value, limit: longest as u64 });
+        return refused(round, Error::Limit { what, value, limit: longest as u64 });
     }
     match locate(round, &to, values.len() as u64, (id, value)) {
         Ok((at, notified)) if at.is_consecutive() => {
@@ -71,7 +71,7 @@ pub(crate) fn put_copy_notified<T: Pod>(
             let put = Issued::new(round, at, Route::Direct, Verb::Put, memory, None);
             after(round, (), Ok(put.notifying(notified).attempt()))
         }
-        Err(error) => refuse(round, error),
+        Err(error) => refused(round, error),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn notify(
 ) -> Operation<()> {
     let (source, ranks) = (round.rank, round.sender.peers.len());
     if target.0 >= ranks {
-        return refuse(round, Error::NoSuchRank { rank: target, ranks });
+        return refused(round, Error::NoSuchRank { rank: target, ranks });
     }
     let called_ns = round.sender.tracer.clock();
     let at = Transfer::consecutive(target, RemoteAddress::default(), 0, called_ns);
@@ -234,7 +234,7 @@ fn after<G: Send + 'static>(
 
 /// Refuses an invalid operation: its task fails, and so does this rank.
 #[cold]
-fn refuse<G>(round: &RoundState, error: Error) -> Operation<G> {
+pub(crate) fn refused<G>(round: &RoundState, error: Error) -> Operation<G> {
     // Outside a task only the rank fails.
     let _ = talpf_runtime::fail_current_task(error.to_string());
     round.sender.fail(&error);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{SinkExt, StreamExt};
 use ibverbs_sim::{DeviceConfig, LinkModel};
 use talpf::{Config, Context, Error, PollingFrequency, SyncMode, exec};
 use talpf_runtime::{Array, Cost, VirtualTime};
@@ -164,4 +165,38 @@ fn a_long_way_costs_no_poll_a_period() {
     for time_ns in times.unwrap() {
         assert!(time_ns >= 9_000_000_000, "{time_ns}");
     }
+}
+
+/// A ring of eight items, each of which waits for the credit of the one eight before it.
+#[test]
+fn items_of_a_queue_take_the_time_of_their_puts_and_credits() {
+    let run = || {
+        let _watchdog = common::watchdog("a queue");
+        let config = simulated(3, "latency=2us,bandwidth=1GB/s");
+        let ends = exec(config, async |ctx: Context| {
+            let queue = ctx.remote_queue::<u64>(0, 1..3, 8).await?;
+            if let Some(mut sender) = queue.sender {
+                for item in 0..50 {
+                    sender.send(item).await?;
+                }
+                sender.close().await?;
+            }
+            let mut taken = Vec::new();
+            if let Some(mut receiver) = queue.receiver {
+                while let Some(item) = receiver.next().await {
+                    taken.push((receiver.source(), item?, ctx.group().clock().now_ns()));
+                }
+            }
+            Ok::<_, Error>(taken)
+        });
+        ends.unwrap().swap_remove(0)
+    };
+    let taken = run();
+    assert_eq!(taken.len(), 100);
+    let times: Vec<u64> = taken.iter().map(|(_, _, time_ns)| *time_ns).collect();
+    assert!(times.is_sorted());
+    // Six times there and back.
+    let all_ns = times[99] - times[0];
+    assert!((6 * 4_000..7 * 4_000).contains(&all_ns), "{times:?}");
+    assert_eq!(taken, run());
 }

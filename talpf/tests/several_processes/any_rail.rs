@@ -20,6 +20,12 @@ mod notified_programs;
 mod notified_tasks;
 #[path = "../one_sided/overlapping_puts.rs"]
 mod overlapping_puts;
+#[path = "../one_sided/queue_errors.rs"]
+mod queue_errors;
+#[path = "../one_sided/queue_programs.rs"]
+mod queue_programs;
+#[path = "../one_sided/queues.rs"]
+mod queues;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
 #[path = "../one_sided/sync_modes.rs"]

@@ -1,0 +1,108 @@
+//! The part that both ends of a queue have in common.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::counts::OutOfRange;
+use super::signal::Signal;
+use crate::error::Error;
+use crate::notification::{Notification, Notifications};
+use crate::numbers::Rank;
+use crate::operation::{Operation, notify};
+use crate::sender::Sender;
+use crate::slot::Slot;
+
+/// An end of the queue of `receiver`.
+#[derive(Clone)]
+pub(super) struct End {
+    pub(super) receiver: Rank,
+    pub(super) notifications: Notifications,
+    pub(super) registration: Arc<Registration>,
+}
+
+/// The registration of the queue's memory at one rank, which its ends have in common.
+pub(super) struct Registration {
+    sender: Arc<Sender>,
+    slot: Arc<Slot>,
+    /// Set if peers may still write, so that the memory is kept until the run ends.
+    is_kept: AtomicBool,
+}
+
+impl Registration {
+    pub(super) fn new(sender: &Arc<Sender>, slot: &Arc<Slot>) -> Arc<Self> {
+        let (sender, slot) = (Arc::clone(sender), Arc::clone(slot));
+        Arc::new(Registration { sender, slot, is_kept: AtomicBool::new(false) })
+    }
+
+    /// Keeps the memory until the run ends.
+    pub(super) fn keep(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if !*self.is_kept.get_mut() {
+            // After the end of the run it is not there any more.
+            let _ = self.sender.slots.remove(&self.slot);
+        }
+    }
+}
+
+impl End {
+    pub(super) fn rank(&self) -> Rank {
+        self.notifications.rank()
+    }
+
+    /// Sends a signal to the other end.
+    pub(super) fn signal(&self, rank: Rank, id: u32, signal: Signal) -> Operation<()> {
+        notify(self.notifications.round(), rank, (id, signal.to_value()))
+    }
+
+    /// Checks that this rank has not failed.
+    ///
+    /// **Errors**: that of the rank.
+    pub(super) fn check_run(&self) -> Result<(), Error> {
+        match self.notifications.round().sender.error() {
+            Some(Error::RunEnded) => Err(Error::RunEnded),
+            Some(error) => Err(self.failed(error.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the error of a queue that cannot go on.
+    #[cold]
+    pub(super) fn failed(&self, reason: String) -> Error {
+        Error::QueueFailed { rank: self.rank(), receiver: self.receiver, reason }
+    }
+
+    /// Returns the error of a wait for the other end.
+    #[cold]
+    pub(super) fn not_notified(&self, error: Error) -> Error {
+        match error {
+            Error::NotNotified { reason, .. } => self.failed(reason),
+            error => error,
+        }
+    }
+
+    /// Fails the run, as the other end cannot have sent this value.
+    #[cold]
+    pub(super) fn bad_value(&self, Notification { source, value, .. }: Notification) -> Error {
+        self.malformed(source, format!("the value {value:#x} in the queue of {}", self.receiver))
+    }
+
+    /// Fails the run, as the other end cannot have sent this count.
+    #[cold]
+    pub(super) fn out_of_range(&self, source: Rank, range: OutOfRange) -> Error {
+        let (OutOfRange { items, limit }, receiver) = (range, self.receiver);
+        let what =
+            format!("a count of {items} items in the queue of {receiver}, the limit is {limit}");
+        self.malformed(source, what)
+    }
+
+    fn malformed(&self, rank: Rank, what: String) -> Error {
+        let error = Error::BadControlMessage { rank, what };
+        self.notifications.round().sender.fail(&error);
+        error
+    }
+}

@@ -1,0 +1,327 @@
+//! The sending end of a queue.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::thread;
+
+use bytemuck::Pod;
+use futures::Sink;
+
+use super::batch::Batch;
+use super::counts::SendCounts;
+use super::end::End;
+use super::signal::{Count, Signal};
+use crate::error::Error;
+use crate::notification::{Notification, Wait};
+use crate::numbers::Rank;
+use crate::operation::{Operation, put_notified};
+use crate::slot::MemorySlot;
+
+/// The sending end of a [`RemoteQueue`](crate::RemoteQueue) at one rank, a [`Sink`].
+///
+/// `send` of `futures::SinkExt` puts one item at once. Items that are given by `feed` or `send_all`
+/// are put together: when they are 256 bytes, or at the next `flush`.
+///
+/// **Ordering**: the receiver takes the items of one sender in the order in which they were sent, each
+/// once. Nothing orders items of different senders.
+/// **Completion**: `send` and `flush` end when the items are posted. Where the ring of this sender at
+/// the receiver has no room they wait until the receiver has taken some. `close` announces the end
+/// after the last item. A sender that is dropped closes itself, and a task of the rank sends
+/// what was not flushed; one that is dropped by a panic makes the receiver fail.
+/// **Errors**: a receiver that was dropped ([`Error::ReceiverDropped`]) or lost in a panic; a run that has failed
+/// ([`Error::QueueFailed`]); an item after `close`. A sender that has failed returns its error again.
+/// Items that were posted before may or may not have been taken.
+pub struct QueueSender<T: Pod + Send + Sync> {
+    end: End,
+    slot: MemorySlot<T>,
+    /// Number of the first element of the ring of this sender.
+    first: usize,
+    /// The id of items at the receiver, and that of credits here.
+    ids: [u32; 2],
+    counts: SendCounts,
+    /// Number of items that are put together.
+    most: usize,
+    /// Items that wait to be put.
+    batch: Batch<T>,
+    /// An empty batch, while there is no put under way.
+    spare: Option<Batch<T>>,
+    under_way: Option<Operation<Batch<T>>>,
+    credits: VecDeque<Notification>,
+    waits: Option<Wait>,
+    state: State,
+    /// `true` if a task closes this sender, whose program has dropped it.
+    is_left_to_task: bool,
+}
+
+/// The state of a sender.
+enum State {
+    Open,
+    /// All items are put; the end is being announced.
+    Closing(Operation<()>),
+    Closed,
+    Failed(Error),
+}
+
+impl<T: Pod + Send + Sync> QueueSender<T> {
+    pub(super) fn new(
+        end: End,
+        slot: MemorySlot<T>,
+        (first, capacity): (usize, u32),
+        ids: [u32; 2],
+    ) -> Self {
+        let most = Batch::<T>::most(capacity);
+        QueueSender {
+            end,
+            slot,
+            first,
+            ids,
+            counts: SendCounts::new(capacity),
+            most,
+            batch: Batch::with_room_for(most),
+            spare: Some(Batch::with_room_for(most)),
+            under_way: None,
+            credits: VecDeque::new(),
+            waits: None,
+            state: State::Open,
+            is_left_to_task: false,
+        }
+    }
+
+    /// Returns the rank that receives the items.
+    pub fn receiver(&self) -> Rank {
+        self.end.receiver
+    }
+
+    /// Keeps the error of this sender.
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.state = State::Failed(error.clone());
+        error
+    }
+
+    /// Checks that items may be sent.
+    fn check_open(&self) -> Result<(), Error> {
+        match &self.state {
+            State::Open => Ok(()),
+            State::Failed(error) => Err(error.clone()),
+            State::Closing(_) | State::Closed => {
+                let (rank, receiver) = (self.end.rank(), self.end.receiver);
+                Err(Error::SenderClosed { rank, receiver })
+            }
+        }
+    }
+
+    /// Puts all items of the batch.
+    fn poll_put(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        loop {
+            if let Some(operation) = &mut self.under_way {
+                let ended = ready!(Pin::new(operation).poll(cx));
+                self.under_way = None;
+                match ended {
+                    Ok(batch) => self.end_put(batch),
+                    Err(error) => return Poll::Ready(Err(self.put_failed(error))),
+                }
+            }
+            if self.batch.len() == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            self.take_credits()?;
+            let (at, items) = self.counts.room(self.batch.len());
+            match items {
+                0 => ready!(self.poll_credit(cx))?,
+                items => self.put(at, items),
+            }
+        }
+    }
+
+    /// Puts the next items of the batch, for which there is room from element `at` of the ring on.
+    fn put(&mut self, at: usize, items: usize) {
+        let spare = self.spare.take().unwrap_or_else(|| Batch::with_room_for(self.most));
+        let mut batch = std::mem::replace(&mut self.batch, spare);
+        batch.begin_put(items);
+        self.counts.add(items);
+        let to = self.slot.at(self.end.receiver, self.first + at);
+        let signal = Signal::Count(Count::of(items as u64));
+        let notified = (self.ids[0], signal.to_value());
+        self.under_way = Some(put_notified(self.end.notifications.round(), batch, to, notified));
+    }
+
+    /// Takes back the batch of a put, whose memory may be used again.
+    fn end_put(&mut self, mut batch: Batch<T>) {
+        batch.end_put();
+        if batch.len() > 0 {
+            batch.append(&mut self.batch);
+            std::mem::swap(&mut batch, &mut self.batch);
+        }
+        self.spare = Some(batch);
+    }
+
+    #[cold]
+    fn put_failed(&mut self, error: Error) -> Error {
+        let error = match self.end.check_run() {
+            Err(of_run) => of_run,
+            Ok(()) => self.end.failed(error.to_string()),
+        };
+        self.fail(error)
+    }
+
+    /// Takes in the credits that have come.
+    fn take_credits(&mut self) -> Result<(), Error> {
+        if self.waits.is_none() {
+            self.end.notifications.take_arrived(self.ids[1], &mut self.credits);
+        }
+        while let Some(credit) = self.credits.pop_front() {
+            self.take_in(credit)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a credit.
+    fn poll_credit(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if self.waits.is_none() {
+            if let Err(error) = self.end.check_run() {
+                return Poll::Ready(Err(self.fail(error)));
+            }
+            self.waits = Some(self.end.notifications.wait_for_queue(self.ids[1]));
+        }
+        let Some(wait) = &mut self.waits else {
+            return Poll::Ready(Ok(()));
+        };
+        let ended = ready!(Pin::new(wait).poll(cx));
+        self.waits = None;
+        Poll::Ready(match ended {
+            Ok(credit) => self.take_in(credit),
+            Err(error) => {
+                let error = self.end.not_notified(error);
+                Err(self.fail(error))
+            }
+        })
+    }
+
+    fn take_in(&mut self, credit: Notification) -> Result<(), Error> {
+        let (rank, receiver) = (self.end.rank(), self.end.receiver);
+        let checked = match Signal::from_value(credit.value) {
+            _ if credit.source != receiver => Err(self.end.bad_value(credit)),
+            Some(Signal::Count(taken)) => {
+                let credited = self.counts.credit(taken);
+                credited.map_err(|range| self.end.out_of_range(receiver, range))
+            }
+            Some(Signal::Closed(_)) => Err(Error::ReceiverDropped { rank, receiver }),
+            Some(Signal::Lost) => {
+                Err(self.end.failed(format!("a body of {receiver} that receives has panicked")))
+            }
+            None => Err(self.end.bad_value(credit)),
+        };
+        checked.map_err(|error| self.fail(error))
+    }
+
+    /// Puts all items and announces the end.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        loop {
+            match &mut self.state {
+                State::Open => {
+                    ready!(self.poll_put(cx))?;
+                    let closed = Signal::Closed(self.counts.put());
+                    self.state = State::Closing(self.announce(closed));
+                }
+                State::Closing(operation) => {
+                    let ended = ready!(Pin::new(operation).poll(cx));
+                    self.state = State::Closed;
+                    return Poll::Ready(ended.map_err(|error| self.put_failed(error)));
+                }
+                State::Closed => return Poll::Ready(Ok(())),
+                State::Failed(error) => return Poll::Ready(Err(error.clone())),
+            }
+        }
+    }
+
+    /// Sends a signal to the receiver.
+    fn announce(&self, signal: Signal) -> Operation<()> {
+        self.end.signal(self.end.receiver, self.ids[0], signal)
+    }
+
+    /// Moves what was not sent to a sender of its own, and leaves this one closed.
+    fn split_off(&mut self) -> Self {
+        let empty = || Batch::with_room_for(0);
+        QueueSender {
+            end: self.end.clone(),
+            slot: self.slot.clone(),
+            batch: std::mem::replace(&mut self.batch, empty()),
+            spare: self.spare.take(),
+            under_way: self.under_way.take(),
+            credits: std::mem::take(&mut self.credits),
+            waits: self.waits.take(),
+            state: std::mem::replace(&mut self.state, State::Closed),
+            is_left_to_task: true,
+            first: self.first,
+            ids: self.ids,
+            counts: self.counts,
+            most: self.most,
+        }
+    }
+}
+
+impl<T: Pod + Send + Sync> Unpin for QueueSender<T> {}
+
+impl<T: Pod + Send + Sync> Sink<T> for QueueSender<T> {
+    type Error = Error;
+
+    #[inline]
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.check_open()?;
+        match self.batch.len() < self.most {
+            true => Poll::Ready(Ok(())),
+            false => self.poll_put(cx),
+        }
+    }
+
+    #[inline]
+    fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), Error> {
+        self.check_open()?;
+        self.batch.push(item);
+        Ok(())
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match &self.state {
+            State::Failed(error) => Poll::Ready(Err(error.clone())),
+            _ => self.poll_put(cx),
+        }
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_end(cx)
+    }
+}
+
+/// Closes the sender. What it has not sent, a task sends; if that does not run, the receiver fails.
+impl<T: Pod + Send + Sync> Drop for QueueSender<T> {
+    fn drop(&mut self) {
+        if !matches!(self.state, State::Open) {
+            return;
+        }
+        if thread::panicking() || self.is_left_to_task {
+            return drop(self.announce(Signal::Lost));
+        }
+        if self.under_way.is_none() && self.batch.len() == 0 {
+            return drop(self.announce(Signal::Closed(self.counts.put())));
+        }
+        let mut rest = self.split_off();
+        let group = &self.end.notifications.round().sender.group;
+        // The error is that of a receiver that was dropped, or of a run that fails.
+        let task = group.task("close queue").unthrottled();
+        let _ = task.spawn_async(move || async move {
+            let _ = poll_fn(|cx| rest.poll_end(cx)).await;
+        });
+    }
+}
+
+impl<T: Pod + Send + Sync> fmt::Debug for QueueSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let End { receiver, .. } = self.end;
+        write!(f, "QueueSender ({} to {receiver})", self.end.rank())
+    }
+}

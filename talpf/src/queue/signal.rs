@@ -1,0 +1,88 @@
+//! The values of a queue's notifications.
+
+/// Number of bits of a count.
+const BITS: u32 = 30;
+/// Largest number of items in the ring of a sender: counts of items under way differ by so many that
+/// an old one is known from a new one.
+pub(super) const MOST_ITEMS: u32 = 1 << 28;
+
+/// Signal of one end of a queue to the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    /// From a sender: the number of items of its put. From the receiver: the credit of the sender, as
+    /// the number of its items that were ever taken.
+    Count(Count),
+    /// From a sender that is closed: the number of items that it has ever put. From a receiver that
+    /// was dropped: any number.
+    Closed(Count),
+    /// The end was lost in a panic.
+    Lost,
+}
+
+/// A number of items, without its higher bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Count(u32);
+
+impl Count {
+    /// The largest count.
+    pub(super) const MOST: u32 = (1 << BITS) - 1;
+
+    pub(super) fn of(items: u64) -> Self {
+        Count(items as u32 & Count::MOST)
+    }
+
+    /// Returns the number of items.
+    pub(super) fn items(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the number of items that this count is ahead of `items`, wrapping.
+    pub(super) fn ahead_of(self, items: u64) -> u32 {
+        Count::of(u64::from(self.0).wrapping_sub(items)).0
+    }
+}
+
+impl Signal {
+    pub(super) fn to_value(self) -> u32 {
+        match self {
+            Signal::Count(Count(items)) => items,
+            Signal::Closed(Count(items)) => 1 << BITS | items,
+            Signal::Lost => 2 << BITS,
+        }
+    }
+
+    /// Decodes a signal. `None` for a value that no end sends.
+    pub(super) fn from_value(value: u32) -> Option<Self> {
+        let count = Count(value & Count::MOST);
+        match value >> BITS {
+            0 => Some(Signal::Count(count)),
+            1 => Some(Signal::Closed(count)),
+            2 if count.0 == 0 => Some(Signal::Lost),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_signal_comes_back(value: u32, items: u64) {
+            if let Some(signal) = Signal::from_value(value) {
+                prop_assert_eq!(signal.to_value(), value);
+            }
+            for signal in [Signal::Count(Count::of(items)), Signal::Closed(Count::of(items))] {
+                prop_assert_eq!(Signal::from_value(signal.to_value()), Some(signal));
+            }
+        }
+
+        #[test]
+        fn a_count_is_ahead_by_the_items_between(items in 0..u64::MAX / 2, more in 0..MOST_ITEMS) {
+            prop_assert_eq!(Count::of(items + u64::from(more)).ahead_of(items), more);
+        }
+    }
+}
