@@ -9,6 +9,7 @@ examples! {
     jacobi: "../examples/jacobi.rs",
     lanes: "../examples/lanes.rs",
     library: "../examples/library.rs",
+    master_worker: "../examples/master_worker.rs",
     pipeline: "../examples/pipeline.rs",
     raw_slots: "../examples/raw_slots.rs",
     ring: "../examples/ring.rs",
