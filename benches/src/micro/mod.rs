@@ -1,8 +1,9 @@
-//! Micro-benchmarks: one task, one request, one put, one sync, one trace record.
+//! Micro-benchmarks: one task, one request, one put, one item of a queue, one sync, one trace record.
 
 mod allreduce;
 mod notify;
 mod put;
+mod queue;
 mod runtime;
 mod spans;
 mod superstep;
@@ -36,6 +37,7 @@ pub fn run(only: &str) -> Result<Report, Error> {
     verbs::measure(&mut report)?;
     put::measure(&mut report)?;
     notify::measure(&mut report)?;
+    queue::measure(&mut report)?;
     sync::measure(&mut report)?;
     superstep::measure(&mut report)?;
     allreduce::measure(&mut report)?;
