@@ -71,6 +71,11 @@ impl<T: Pod + Send + Sync> QueueReceiver<T> {
         }
     }
 
+    /// Returns the rank that receives the items.
+    pub fn receiver(&self) -> Rank {
+        self.end.receiver
+    }
+
     /// Returns the rank that has sent the item that was taken last.
     pub fn source(&self) -> Option<Rank> {
         self.last_source

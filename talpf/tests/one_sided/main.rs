@@ -49,6 +49,7 @@ mod random_programs;
 mod raw_slots;
 mod rectangles;
 mod rehook;
+mod remote_calls;
 mod ring;
 mod rounds_apart;
 mod rounds_close_at_spawn;

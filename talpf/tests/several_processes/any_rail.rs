@@ -28,6 +28,8 @@ mod queue_programs;
 mod queues;
 #[path = "../one_sided/random_programs.rs"]
 mod random_programs;
+#[path = "../one_sided/remote_calls.rs"]
+mod remote_calls;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
 #[path = "../one_sided/windows_opened_apart.rs"]
