@@ -1,4 +1,4 @@
-//! Rate of items of 8 bytes from one rank, and from eight, through a remote queue.
+//! Rate of items of 8 bytes from one rank, and from eight, through a remote queue; time of a call.
 
 use std::time::Instant;
 
@@ -10,6 +10,7 @@ use crate::measure::{REPETITIONS, Report};
 
 /// Number of items of all senders.
 const ITEMS: u32 = 800_000;
+const CALLS: u32 = 5_000;
 /// Number of items of a sender that the queue has room for.
 const CAPACITY: usize = 1024;
 
@@ -24,7 +25,31 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
             report.add(name, "M/s", samples.concat());
         }
     }
+    if report.wants("call.answer_8B_ns") {
+        let samples = exec(config(2)?, call)?;
+        report.add("call.answer_8B_ns", "ns", samples.concat());
+    }
     Ok(())
+}
+
+/// Measures a request of 8 bytes and its answer.
+async fn call(ctx: Context) -> Result<Vec<f64>, Error> {
+    let calls = ctx.remote_calls::<u64, u64>(0, [1]).await?;
+    let mut samples = Vec::new();
+    if let Some(server) = calls.server {
+        server.serve(|_, request| std::future::ready(request + 1)).await?;
+    }
+    if let Some(mut client) = calls.client {
+        for _ in 0..=REPETITIONS {
+            let start = Instant::now();
+            for request in 0..CALLS {
+                client.call(request.into()).await?;
+            }
+            samples.push(start.elapsed().as_nanos() as f64 / f64::from(CALLS));
+        }
+        samples.remove(0);
+    }
+    Ok(samples)
 }
 
 /// Measures the time in which rank 0 takes the items of all others. Items are put together, or each
