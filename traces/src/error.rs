@@ -63,6 +63,9 @@ pub enum Error {
         /// Objects of the other trace.
         found: String,
     },
+    /// No trace is to be merged.
+    #[error("there is no trace to be merged")]
+    NoPieces,
     /// Two traces to be merged both show a row at one time.
     #[error(
         "{} shows row {row} until {until_ns} ns, and {} from {from_ns} ns", first.display(), second.display()
@@ -136,6 +139,16 @@ pub enum Error {
         rank: u32,
         /// Number of ranks of the trace.
         ranks: u32,
+        /// Worker that recorded the event.
+        worker: u32,
+        /// Time of the event.
+        time_ns: u64,
+    },
+    /// An event names a rank of another process as its own.
+    #[error("worker {worker} recorded rank {rank} at {time_ns} ns, which is in another process")]
+    RankOfOtherProcess {
+        /// Rank in the event.
+        rank: u32,
         /// Worker that recorded the event.
         worker: u32,
         /// Time of the event.

@@ -15,6 +15,7 @@ use crate::chunk_pool::ChunkPool;
 use crate::event::Record;
 use crate::extent::{Edges, Extent, Keep, Limits};
 use crate::label::LabelTable;
+use crate::processes::{ClockReading, RunProcesses};
 use crate::spill::Spill;
 use crate::{LabelId, Result, Stream, TraceInfo};
 
@@ -43,6 +44,15 @@ struct Shared {
     labels: Arc<Mutex<LabelTable>>,
     spill: Option<Spill>,
     flushed: Mutex<FlushedRecords>,
+    run: Mutex<Run>,
+}
+
+/// Facts about a run of several processes that its recorder learns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) processes: Option<RunProcesses>,
+    /// Readings of the clock of process 0, in order.
+    pub(crate) clock: Vec<ClockReading>,
 }
 
 /// Number of the stream of threads that are no workers.
@@ -118,7 +128,29 @@ impl Recorder {
     ) -> Self {
         let pool = ChunkPool::new(CHUNK_RECORDS);
         let flushed = Mutex::default();
-        Self { shared: Arc::new(Shared { limits, edges, pool, labels, spill, flushed }) }
+        let run = Mutex::default();
+        Self { shared: Arc::new(Shared { limits, edges, pool, labels, spill, flushed, run }) }
+    }
+
+    /// Makes this the recorder of one of several processes, whose ranks it records. Its trace declares
+    /// the objects of all, and its files have the first of its ranks in their names
+    /// ([`stem_of_process`](crate::stem_of_process)); [`merge`](crate::paraver::merge()) joins the traces
+    /// of all processes.
+    pub fn set_processes(&self, processes: RunProcesses) {
+        self.spill().inspect(|spill| spill.note_processes(&processes));
+        self.run_mut().processes = Some(processes);
+    }
+
+    /// Returns `true` if this is the recorder of one of several processes.
+    pub fn has_processes(&self) -> bool {
+        self.run_mut().processes.is_some()
+    }
+
+    /// Notes a reading of the clock of process 0, by which [`merge`](crate::paraver::merge()) corrects
+    /// the times of this process: one at the start of the run, and one at its end.
+    pub fn note_clock(&self, reading: ClockReading) {
+        self.spill().inspect(|spill| spill.note_clock(reading));
+        self.run_mut().clock.push(reading);
     }
 
     /// Creates a stream for a worker, numbered from 0, to be used on that worker's thread. Streams
@@ -192,6 +224,15 @@ impl Recorder {
 
     pub(crate) fn labels(&self) -> MutexGuard<'_, LabelTable> {
         self.shared.labels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is known of the processes of the run.
+    pub(crate) fn run(&self) -> Run {
+        self.run_mut().clone()
+    }
+
+    fn run_mut(&self) -> MutexGuard<'_, Run> {
+        self.shared.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn flushed(&self) -> MutexGuard<'_, FlushedRecords> {

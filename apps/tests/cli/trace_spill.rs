@@ -98,7 +98,7 @@ fn folders_without_records_are_errors() {
     assert!(text.contains("missing") && text.contains("No such file"), "{text}");
     fs::write(folder.path().join("jacobi.spill"), "TALPFSPL\x07\0\0\0").unwrap();
     let text = error_of(&recover(folder.path()));
-    assert!(text.ends_with("jacobi.spill has version 7 of its format, expected 1"), "{text}");
+    assert!(text.ends_with("jacobi.spill has version 7 of its format, expected 2"), "{text}");
 }
 
 #[test]

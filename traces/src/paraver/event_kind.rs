@@ -63,6 +63,26 @@ pub enum EventKind {
     Step = 95_000_026,
     /// Tasks of the rank that slow cores compute, on its first thread.
     SlowCores = 95_000_027,
+    /// Receiver of a message to another process, plus 1, where its data leaves; the next four go with it.
+    SentTo = 95_000_031,
+    /// Number by which the other half of the message is found.
+    SentNumber = 95_000_032,
+    /// Size of the data.
+    SentBytes = 95_000_033,
+    /// [`MessageKind::number`] of the message.
+    SentKind = 95_000_034,
+    /// Nanoseconds from the call that caused the send.
+    SentWaited = 95_000_035,
+    /// Sender of a message from another process, plus 1, where its data arrives; the next four go with it.
+    ReceivedFrom = 95_000_036,
+    /// Number by which the other half of the message is found.
+    ReceivedNumber = 95_000_037,
+    /// Tag of the program, or round of a one-sided operation.
+    ReceivedTag = 95_000_038,
+    /// Lane of a one-sided operation, plus 1; 0 for a message with a tag.
+    ReceivedLane = 95_000_039,
+    /// Nanoseconds to the logical receive.
+    ReceivedComplete = 95_000_040,
 }
 
 /// Event type of the first number of the program; that of a name is higher by the index of its label.
@@ -70,7 +90,7 @@ pub(crate) const FIRST_COUNTER: u32 = 95_100_000;
 
 impl EventKind {
     /// All event types, by increasing number.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 38] = [
         Self::TaskId,
         Self::TaskType,
         Self::Span,
@@ -99,6 +119,29 @@ impl EventKind {
         Self::TimedPart,
         Self::Step,
         Self::SlowCores,
+        Self::SentTo,
+        Self::SentNumber,
+        Self::SentBytes,
+        Self::SentKind,
+        Self::SentWaited,
+        Self::ReceivedFrom,
+        Self::ReceivedNumber,
+        Self::ReceivedTag,
+        Self::ReceivedLane,
+        Self::ReceivedComplete,
+    ];
+
+    /// Types of the send of a message to another process, in the order of its event.
+    pub(crate) const SENT: [Self; 5] =
+        [Self::SentTo, Self::SentNumber, Self::SentBytes, Self::SentKind, Self::SentWaited];
+
+    /// Types of the receive of a message from another process, in the order of its event.
+    pub(crate) const RECEIVED: [Self; 5] = [
+        Self::ReceivedFrom,
+        Self::ReceivedNumber,
+        Self::ReceivedTag,
+        Self::ReceivedLane,
+        Self::ReceivedComplete,
     ];
 
     /// Returns the number in the trace.
@@ -141,7 +184,17 @@ impl EventKind {
             | Self::ReceivePosted
             | Self::PutLatency
             | Self::WindowWait
-            | Self::TaskStarted => false,
+            | Self::TaskStarted
+            | Self::SentTo
+            | Self::SentNumber
+            | Self::SentBytes
+            | Self::SentKind
+            | Self::SentWaited
+            | Self::ReceivedFrom
+            | Self::ReceivedNumber
+            | Self::ReceivedTag
+            | Self::ReceivedLane
+            | Self::ReceivedComplete => false,
         }
     }
 
@@ -176,6 +229,16 @@ impl EventKind {
             Self::TimedPart => "Timed part",
             Self::Step => "Step",
             Self::SlowCores => "Tasks on slow cores",
+            Self::SentTo => "Message sent to",
+            Self::SentNumber => "Number of the message sent",
+            Self::SentBytes => "Bytes sent",
+            Self::SentKind => "Kind of the message sent",
+            Self::SentWaited => "Wait before the send",
+            Self::ReceivedFrom => "Message received from",
+            Self::ReceivedNumber => "Number of the message received",
+            Self::ReceivedTag => "Tag of the message received",
+            Self::ReceivedLane => "Lane of the message received",
+            Self::ReceivedComplete => "Wait for the message received",
         }
     }
 
@@ -189,7 +252,7 @@ impl EventKind {
             Self::SyncMode | Self::SyncEndedMode => {
                 SyncMode::all().map(|mode| (mode.number(), mode.name())).collect()
             }
-            Self::MessageKind => {
+            Self::MessageKind | Self::SentKind => {
                 MessageKind::ALL.iter().map(|kind| (kind.number(), kind.name())).collect()
             }
             Self::IdleBecause => {

@@ -7,6 +7,7 @@
 //! they share event numbers and limits, and no code, so that neither hides a mistake of the other.
 
 mod check;
+mod clock_comment;
 mod edit;
 mod event_kind;
 mod inputs;
@@ -23,7 +24,7 @@ pub use event_kind::EventKind;
 use event_kind::FIRST_COUNTER;
 pub(crate) use inputs::refuse_inputs;
 pub(crate) use partial::Partial;
-pub(crate) use write::write_records;
+pub(crate) use write::{Recorded, write_records};
 pub use write::{TraceFiles, TraceInfo};
 
 /// Largest number of threads, tasks or cpus: Paraver numbers them with 16 bits.

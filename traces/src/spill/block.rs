@@ -23,7 +23,7 @@ use super::fields::put_u32;
 pub(super) const MAGIC: [u8; 8] = *b"TALPFSPL";
 
 /// Version of the format that is written and read.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// First bytes of a block, which no text has.
 pub(super) const MARK: [u8; 8] = *b"\xffTALPFB\n";
@@ -48,11 +48,23 @@ pub(super) enum Kind {
     Loss,
     /// Times that are kept.
     Extent,
+    /// Processes of the run, of which the recorder has one.
+    Processes,
+    /// Reading of the clock of process 0.
+    Clock,
 }
 
 impl Kind {
     /// All kinds, by increasing number.
-    const ALL: [Self; 5] = [Self::Run, Self::Labels, Self::Records, Self::Loss, Self::Extent];
+    const ALL: [Self; 7] = [
+        Self::Run,
+        Self::Labels,
+        Self::Records,
+        Self::Loss,
+        Self::Extent,
+        Self::Processes,
+        Self::Clock,
+    ];
 }
 
 /// Appends a block with what `content` appends.

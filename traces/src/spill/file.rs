@@ -13,7 +13,8 @@ use crate::chunk::{CHUNK_RECORDS, ChunkWriter};
 use crate::error::{Error, Result};
 use crate::event::Record;
 use crate::paraver::TraceInfo;
-use crate::recorder::FlushedRecords;
+use crate::processes::{ClockReading, RunProcess, RunProcesses};
+use crate::recorder::{FlushedRecords, Run};
 
 /// Name in place of one that is lost.
 const LOST: &str = "(lost)";
@@ -26,6 +27,7 @@ pub(crate) struct SpillFile {
     pub(super) names: Vec<Arc<str>>,
     pub(crate) records: FlushedRecords,
     pub(super) extent: Option<Range<u64>>,
+    pub(super) run: Run,
     /// Number of places with damage.
     pub(super) damaged: u64,
 }
@@ -93,6 +95,8 @@ impl SpillFile {
             Kind::Records => self.chunk(&mut fields),
             Kind::Loss => self.loss(&mut fields),
             Kind::Extent => extent(&mut fields).map(|extent| self.extent = Some(extent)),
+            Kind::Processes => processes(&mut fields).map(|all| self.run.processes = Some(all)),
+            Kind::Clock => clock(&mut fields).map(|reading| self.run.clock.push(reading)),
         };
         added.is_some() && fields.is_empty()
     }
@@ -143,6 +147,20 @@ fn run(fields: &mut Fields<'_>) -> Option<TraceInfo> {
 
 fn extent(fields: &mut Fields<'_>) -> Option<Range<u64>> {
     Some(fields.u64()?..fields.u64()?)
+}
+
+fn processes(fields: &mut Fields<'_>) -> Option<RunProcesses> {
+    let (own, ranks_each) = (fields.u32()?, fields.u32()?);
+    let mut all = Vec::new();
+    while !fields.is_empty() {
+        all.push(RunProcess { machine: fields.u32()?, workers: fields.u32()? });
+    }
+    ((own as usize) < all.len()).then_some(RunProcesses { own, ranks_each, all })
+}
+
+fn clock(fields: &mut Fields<'_>) -> Option<ClockReading> {
+    let (here_ns, there_ns, error_ns) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    Some(ClockReading { here_ns, there_ns, error_ns })
 }
 
 /// File with the place that is read next.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::file::SpillFile;
 use crate::error::Result;
-use crate::paraver::{TraceFiles, TraceInfo, write_records};
+use crate::paraver::{Recorded, TraceFiles, TraceInfo, write_records};
 use crate::recorder::MAIN_STREAM;
 
 /// Trace of a run that was killed.
@@ -34,8 +34,14 @@ pub fn recover(spill: &Path, dir: &Path, stem: &str) -> Result<Recovered> {
     if damaged > 0 {
         info.comments.push(format!("records dropped: the file was damaged in {damaged} places"));
     }
-    let files =
-        write_records(dir, stem, &info, &file.records, &file.names, file.extent.clone(), None)?;
+    let recorded = Recorded {
+        flushed: &file.records,
+        names: &file.names,
+        kept: file.extent.clone(),
+        limits: None,
+        run: &file.run,
+    };
+    let files = write_records(dir, stem, &info, recorded)?;
     let chunks = file.records.workers.values().flat_map(|worker| &worker.chunks);
     Ok(Recovered { files, records: chunks.map(|chunk| chunk.len() as u64).sum(), damaged })
 }

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::extent::Edges;
 use crate::label::LabelTable;
 use crate::paraver::TraceInfo;
+use crate::processes::{ClockReading, RunProcesses};
 
 /// Time between two passes: the last records that a killed run loses.
 const PERIOD: Duration = Duration::from_millis(200);
@@ -79,6 +80,8 @@ struct Added {
     chunks: Vec<Spilled>,
     /// Worker, number of dropped records, last time of those that are not kept.
     losses: Vec<(u32, u64, u64)>,
+    /// Blocks about the run.
+    blocks: Vec<u8>,
 }
 
 /// Chunk that has records which are not in the file yet, or may get some.
@@ -169,6 +172,26 @@ impl Spill {
         }
     }
 
+    /// Stores the processes of the run.
+    pub(crate) fn note_processes(&self, processes: &RunProcesses) {
+        put_block(&mut self.shared.added().blocks, Kind::Processes, |out| {
+            put_u32(out, processes.own);
+            put_u32(out, processes.ranks_each);
+            for process in &processes.all {
+                put_u32(out, process.machine);
+                put_u32(out, process.workers);
+            }
+        });
+    }
+
+    /// Stores a reading of the clock of process 0.
+    pub(crate) fn note_clock(&self, reading: ClockReading) {
+        put_block(&mut self.shared.added().blocks, Kind::Clock, |out| {
+            let ClockReading { here_ns, there_ns, error_ns } = reading;
+            [here_ns, there_ns, error_ns].into_iter().for_each(|ns| put_u64(out, ns));
+        });
+    }
+
     /// Returns the number of records so far, which are all in the file then.
     pub(crate) fn record_count(&self) -> u64 {
         drop(self.shared.pass());
@@ -213,8 +236,9 @@ impl Shared {
     /// Stores what is new.
     fn pass(&self) -> MutexGuard<'_, Output> {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        let Added { chunks, losses } = std::mem::take(&mut *self.added());
+        let Added { chunks, losses, blocks } = std::mem::take(&mut *self.added());
         output.chunks.extend(chunks);
+        output.buffer.extend(blocks);
         if !output.has_failed
             && let Err(reason) = self.store(&mut output, &losses)
         {

@@ -75,3 +75,11 @@ fn a_damaged_piece_is_named() {
     let error = merged(&[&text, &format!("{text}1:1:1:9:1:0:100:1\n")]).unwrap_err();
     assert!(error.contains("1.prv:3: task 9"), "{error}");
 }
+
+#[test]
+fn no_trace_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let none: [PathBuf; 0] = [];
+    let error = merge(&none, folder.path().join("whole.prv")).unwrap_err().to_string();
+    assert_eq!(error, "there is no trace to be merged");
+}

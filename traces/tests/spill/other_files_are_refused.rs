@@ -11,11 +11,11 @@ fn another_version_is_named() {
     let folder = Folder::new();
     record(&folder.recorder(1000), 1);
     let mut bytes = fs::read(folder.spill()).unwrap();
-    bytes[8] = 2;
+    bytes[8] = 1;
     fs::write(folder.spill(), bytes).unwrap();
     let error = recover(&folder.spill(), folder.path(), "run").unwrap_err();
-    assert!(matches!(error, Error::SpillVersion { version: 2, expected: 1, .. }), "{error}");
-    assert!(error.to_string().ends_with("run.spill has version 2 of its format, expected 1"));
+    assert!(matches!(error, Error::SpillVersion { version: 1, expected: 2, .. }), "{error}");
+    assert!(error.to_string().ends_with("run.spill has version 1 of its format, expected 2"));
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn other_files_and_missing_ones_are_refused() {
     let folder = Folder::new();
     let recovered = || recover(&folder.spill(), folder.path(), "run").unwrap_err();
     assert!(matches!(recovered(), Error::Io { .. }));
-    for bytes in [&b""[..], b"TALPF", b"TALPFSPL\x01\0\0", b"#Paraver (26/11/2026 at 12:00)"] {
+    for bytes in [&b""[..], b"TALPF", b"TALPFSPL\x02\0\0", b"#Paraver (26/11/2026 at 12:00)"] {
         fs::write(folder.spill(), bytes).unwrap();
         assert!(matches!(recovered(), Error::NotSpill { .. }), "{bytes:?}");
     }

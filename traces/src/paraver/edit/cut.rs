@@ -54,7 +54,7 @@ pub fn cut(
         reader.visit(&mut cut)?;
         cut.finish().map_err(Error::io(&path))
     })?;
-    new.publish(records, &reader)
+    new.publish(records, &reader, None)
 }
 
 /// Values that last.

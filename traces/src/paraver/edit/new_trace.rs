@@ -1,7 +1,7 @@
 //! Places of the three files of a new trace.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -34,9 +34,21 @@ impl NewTrace {
         self.files.prv.clone()
     }
 
-    /// Names the records, and copies the labels and names of `input` beside them, if it has any.
-    pub(super) fn publish(self, prv: Partial, input: &Reader) -> Result<TraceFiles> {
-        let pcf = copy(&beside(input.path(), "pcf"), &self.files.pcf)?;
+    /// Names the records, and copies the labels and names of `input` beside them, if it has any, or
+    /// writes `labels` in place of its own.
+    pub(super) fn publish(
+        self,
+        prv: Partial,
+        input: &Reader,
+        labels: Option<&str>,
+    ) -> Result<TraceFiles> {
+        let pcf = match labels {
+            Some(text) => {
+                let path = self.files.pcf.clone();
+                Some(Partial::write(path, |out| out.write_all(text.as_bytes()))?)
+            }
+            None => copy(&beside(input.path(), "pcf"), &self.files.pcf)?,
+        };
         let row = copy(&beside(input.path(), "row"), &self.files.row)?;
         for (file, path) in [(pcf, &self.files.pcf), (row, &self.files.row)] {
             match file {

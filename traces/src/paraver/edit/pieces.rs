@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
 use super::begin::begin_of;
+use super::halves::Half;
+use super::piece_clock::PieceClock;
 use crate::State;
 use crate::error::{Error, Result};
 use crate::paraver::check::{Report, Visitor};
+use crate::paraver::clock_comment::reading_of;
 use crate::paraver::{Reader, Record};
 
 const NOT_CREATED: u32 = State::NotCreated.number();
@@ -46,9 +49,11 @@ pub(super) struct Extent {
 pub(super) struct Piece {
     pub(super) path: PathBuf,
     pub(super) duration_ns: u64,
-    /// Begin on the clock of the run.
-    pub(super) begin_ns: u64,
+    pub(super) clock: PieceClock,
     pub(super) rows: Vec<Option<Extent>>,
+    pub(super) halves: Vec<Half>,
+    /// Rank of each row.
+    pub(super) ranks: Vec<u32>,
 }
 
 impl Piece {
@@ -57,8 +62,10 @@ impl Piece {
         let mut piece = Self {
             path: reader.path().to_owned(),
             duration_ns: reader.duration_ns(),
-            begin_ns: 0,
+            clock: PieceClock::default(),
             rows: vec![None; reader.ranks_of_rows().len()],
+            halves: Vec::new(),
+            ranks: reader.ranks_of_rows().to_vec(),
         };
         reader.visit(&mut piece)?;
         Ok(piece)
@@ -75,7 +82,10 @@ impl Visitor for Piece {
                 extent.end_ns = extent.end_ns.max(end_ns);
                 extent.is_used |= is_used;
             }
-            Record::Event { row, .. } => {
+            Record::Event { row, time_ns, values, .. } => {
+                let rank = self.ranks[row];
+                let at = |from: usize| Half::of(&values[from..], rank, row, time_ns);
+                self.halves.extend((0..values.len()).filter_map(at));
                 if let Some(extent) = &mut self.rows[row] {
                     extent.is_used = true;
                 }
@@ -85,7 +95,8 @@ impl Visitor for Piece {
     }
 
     fn comment(&mut self, text: &[u8]) {
-        self.begin_ns = begin_of(text).unwrap_or(self.begin_ns);
+        self.clock.begin_ns = begin_of(text).unwrap_or(self.clock.begin_ns);
+        reading_of(text).into_iter().for_each(|reading| self.clock.add(reading));
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn write<'a>(
 ) -> io::Result<()> {
     let layout = timeline.layout();
     let communications = Communications::new(timeline);
-    write_header(out, layout, started)?;
+    write_header(out, &layout, started)?;
     for comment in comments {
         writeln!(out, "# {}", one_line(comment))?;
     }
@@ -34,16 +34,18 @@ pub(super) fn write<'a>(
     let mut lines = Lines {
         out,
         line: Line::default(),
-        layout,
+        layout: &layout,
         intervals: Intervals::new(timeline).peekable(),
         communications: communications.lines().peekable(),
     };
     let mut arrivals = communications.arrivals().peekable();
+    let mut halves = communications.halves().peekable();
     let mut entries = timeline.entries().peekable();
     loop {
         let entries_ns = entries.peek().map(|entry| entry.time_ns());
         let arrival_ns = arrivals.peek().map(|arrival| arrival.time_ns);
-        let times = [entries_ns, points.next_change_ns(), arrival_ns];
+        let half_ns = halves.peek().map(|half| half.time_ns);
+        let times = [entries_ns, points.next_change_ns(), arrival_ns, half_ns];
         let Some(now) = times.into_iter().flatten().min() else { break };
         while let Some(entry) = entries.next_if(|entry| entry.time_ns() == now) {
             points.add(entry);
@@ -51,6 +53,9 @@ pub(super) fn write<'a>(
         points.add_changes(now);
         while let Some(arrival) = arrivals.next_if(|arrival| arrival.time_ns <= now) {
             points.add_arrival(&arrival);
+        }
+        while let Some(half) = halves.next_if(|half| half.time_ns <= now) {
+            points.add_half(&half);
         }
         if now == layout.end_ns {
             points.close_all();
@@ -74,23 +79,17 @@ pub(super) fn write<'a>(
     Ok(())
 }
 
-fn write_header(out: &mut impl Write, layout: Layout, started: &str) -> io::Result<()> {
-    let Layout { ranks, rows, mains, end_ns, .. } = layout;
-    let cpus = layout.streams();
+fn write_header(out: &mut impl Write, layout: &Layout, started: &str) -> io::Result<()> {
     let started = one_line(started).replace(['(', ')'], "_");
-    write!(out, "#Paraver ({started}):{end_ns:020}_ns:1({cpus}):1:{ranks}(")?;
-    for rank in 0..ranks {
-        let separator = if rank == 0 { "" } else { "," };
-        write!(out, "{separator}{}:1", rows + u32::from(rank < mains))?;
-    }
-    writeln!(out, ")")
+    let end_ns = layout.end_ns;
+    writeln!(out, "#Paraver ({started}):{end_ns:020}_ns:{}", layout.objects())
 }
 
 /// The three kinds of record, merged into `out`.
 struct Lines<'a, W, M: Iterator<Item = Communication>> {
     out: &'a mut W,
     line: Line,
-    layout: Layout,
+    layout: &'a Layout,
     intervals: Peekable<Intervals<'a>>,
     communications: Peekable<M>,
 }
@@ -136,7 +135,13 @@ impl<W: Write, M: Iterator<Item = Communication>> Lines<'_, W, M> {
     /// Writes the events of the moment `now`, a line for each thread, and begins the next moment.
     fn write_points(&mut self, now: u64, points: &mut Points<'_>) -> io::Result<()> {
         for (location, of_thread) in points.moment() {
-            for of_line in of_thread.chunks(PAIRS_PER_LINE) {
+            let mut rest = of_thread;
+            while !rest.is_empty() {
+                let mut count = rest.len().min(PAIRS_PER_LINE);
+                // The half of a message stays on one line.
+                count += rest[count..].iter().take_while(|point| point.continues_half()).count();
+                let of_line;
+                (of_line, rest) = rest.split_at(count);
                 self.line.begin(2);
                 self.line.location(location);
                 self.line.number(now);

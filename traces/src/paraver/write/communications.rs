@@ -1,11 +1,13 @@
 //! Communication lines: each send joined with its receive, and the receive
 //! with the end of the synchronisation that covers it. Messages are kept as the places of both records.
+//! A message to or from another process has one record here, and is left as a half.
 
 use std::collections::BTreeMap;
 
-use super::layout::Thread;
+use super::layout::{Layout, Thread};
 use super::records::RecordIndex;
 use super::timeline::Timeline;
+use crate::paraver::{EXACT_LIMIT, EventKind};
 use crate::{Event, MessageKind};
 
 /// Message from its call to the end of the receiver's sync.
@@ -36,13 +38,24 @@ pub(super) struct Arrival {
     pub(super) waited_ns: u64,
 }
 
+/// Half of a message to or from another process, with its types and values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Half {
+    pub(super) time_ns: u64,
+    pub(super) at: Thread,
+    pub(super) values: [(EventKind, i64); 5],
+}
+
 /// Messages of a trace.
 pub(super) struct Communications<'a> {
     timeline: &'a Timeline<'a>,
+    layout: Layout,
     /// Sends with their receives, by logical send.
     messages: Vec<Message>,
     /// Indices of messages, by arrival.
     arrivals: Vec<u32>,
+    /// Sends to, and receives from, other processes, by time.
+    halves: Vec<RecordIndex>,
     /// Ends of syncs by rank and lane, each by round and time.
     sync_ends: BTreeMap<(u32, u32), Vec<RecordIndex>>,
     pub(super) unmatched_sends: u64,
@@ -114,11 +127,13 @@ impl<'a> Communications<'a> {
                 _ => {}
             }
         }
-        let (messages, arrivals) = (Vec::new(), Vec::new());
+        let (messages, arrivals, unjoined) = (Vec::new(), Vec::new(), Vec::new());
         let mut this = Self {
             timeline,
+            layout: timeline.layout(),
             messages,
             arrivals,
+            halves: unjoined,
             sync_ends,
             unmatched_sends: 0,
             unmatched_receives: 0,
@@ -128,9 +143,10 @@ impl<'a> Communications<'a> {
         this.sync_ends.values_mut().for_each(|ends| ends.sort_by_key(number));
         let sends = halves.values().map(|halves| halves.sends.len().min(halves.receives.len()));
         this.messages.reserve_exact(sends.sum());
-        for halves in halves.into_values() {
-            this.join(halves);
+        for ((from, to), halves) in halves {
+            this.join(halves, (from, to));
         }
+        this.halves.sort_by_key(|place| half_ns(timeline, *place));
         let called_ns = |message: &Message| sent(timeline, message.send).called_ns;
         this.messages.sort_by_key(called_ns);
         this.early_receives =
@@ -142,23 +158,33 @@ impl<'a> Communications<'a> {
         this
     }
 
-    fn join(&mut self, mut halves: Halves) {
+    /// Joins the messages of a sender and a receiver, one of which may be in another process.
+    fn join(&mut self, mut halves: Halves, (from, to): (u32, u32)) {
         let timeline = self.timeline;
         let key = |place: &RecordIndex| number_and_time(timeline, *place);
         let number = |place: &RecordIndex| key(place).0;
         halves.sends.sort_by_key(key);
         halves.receives.sort_by_key(key);
+        let (mut sends, mut lone_receives) = (Vec::new(), Vec::new());
         let mut receives = halves.receives.iter().peekable();
         for send in &halves.sends {
-            while receives.next_if(|receive| number(receive) < number(send)).is_some() {
-                self.unmatched_receives += 1;
+            while let Some(receive) = receives.next_if(|receive| number(receive) < number(send)) {
+                lone_receives.push(*receive);
             }
             match receives.next_if(|receive| number(receive) == number(send)) {
                 Some(&receive) => self.messages.push(Message { send: *send, receive }),
-                None => self.unmatched_sends += 1,
+                None => sends.push(*send),
             }
         }
-        self.unmatched_receives += receives.count() as u64;
+        lone_receives.extend(receives);
+        // A send on behalf of another process is that of a get which has not ended.
+        match (self.layout.is_here(from), self.layout.is_here(to)) {
+            (true, false) => self.halves.append(&mut sends),
+            (false, true) => self.halves.append(&mut lone_receives),
+            _ => {}
+        }
+        self.unmatched_sends += sends.len() as u64;
+        self.unmatched_receives += lone_receives.len() as u64;
     }
 
     /// Iterates over the messages by logical send.
@@ -171,19 +197,67 @@ impl<'a> Communications<'a> {
         self.arrivals.iter().map(|index| self.arrival(self.messages[*index as usize]))
     }
 
+    /// Iterates over the halves of messages by time.
+    pub(super) fn halves(&self) -> impl Iterator<Item = Half> {
+        self.halves.iter().map(|place| self.half(*place))
+    }
+
+    fn half(&self, place: RecordIndex) -> Half {
+        let timeline = self.timeline;
+        match timeline.records().get(place).1.event {
+            Event::Send { peer, message, .. } => {
+                let Sent { from, called_ns, sent_ns, bytes, kind } = sent(timeline, place);
+                let waited_ns = sent_ns - called_ns;
+                let values = [
+                    i64::from(peer) + 1,
+                    exact(message),
+                    exact(bytes),
+                    kind.number(),
+                    exact(waited_ns),
+                ];
+                Half { time_ns: sent_ns, at: from, values: paired(EventKind::SENT, values) }
+            }
+            Event::Receive { peer, message, .. } | Event::ReceiveTagged { peer, message, .. } => {
+                let Received { at, arrived_ns, until } = received(timeline, place);
+                let (tag, complete_ns) = self.completion(at.rank, &until, arrived_ns);
+                let lane = match until {
+                    Until::Sync(lane, _) => i64::from(lane) + 1,
+                    Until::Complete(..) => 0,
+                };
+                let values = [
+                    i64::from(peer) + 1,
+                    exact(message),
+                    exact(tag),
+                    lane,
+                    exact(complete_ns - arrived_ns),
+                ];
+                Half { time_ns: arrived_ns, at, values: paired(EventKind::RECEIVED, values) }
+            }
+            _ => unreachable!("the place of a send or a receive"),
+        }
+    }
+
+    /// Returns the tag of a message that has arrived, and the time of its logical receive.
+    fn completion(&self, rank: u32, until: &Until, arrived_ns: u64) -> (u64, u64) {
+        let (tag, complete_ns) = match *until {
+            Until::Sync(lane, round) => (round, self.sync_end(rank, lane, round, arrived_ns)),
+            Until::Complete(tag, complete_ns) => (tag.into(), Some(complete_ns)),
+        };
+        (tag, complete_ns.unwrap_or(arrived_ns).max(arrived_ns))
+    }
+
     fn line(&self, message: Message) -> Communication {
         let Times { physical_send_ns, physical_receive_ns } = times(self.timeline, message);
         let sent = sent(self.timeline, message.send);
         let received = received(self.timeline, message.receive);
-        let (tag, logical_receive_ns) = match received.until {
-            Until::Sync(lane, round) => {
-                let end_ns = self.sync_end(received.at.rank, lane, round, received.arrived_ns);
-                (round, end_ns.unwrap_or(physical_receive_ns))
-            }
-            Until::Complete(tag, complete_ns) => (tag.into(), complete_ns),
-        };
+        let Received { at, arrived_ns, until } = &received;
+        let (tag, logical_receive_ns) = self.completion(at.rank, until, *arrived_ns);
+        // Another process has the workers of a rank from which this one gets data.
+        let rank = sent.from.rank;
+        let is_here = self.layout.is_here(rank);
+        let sender = if is_here { sent.from } else { self.layout.first_thread(rank) };
         Communication {
-            sender: sent.from,
+            sender,
             logical_send_ns: sent.called_ns,
             physical_send_ns,
             receiver: received.at,
@@ -219,6 +293,14 @@ impl<'a> Communications<'a> {
             latency_ns: physical_receive_ns - physical_send_ns,
             waited_ns: physical_send_ns - sent.called_ns,
         }
+    }
+}
+
+/// Returns the time of a half: where data leaves, or arrives.
+fn half_ns(timeline: &Timeline<'_>, place: RecordIndex) -> u64 {
+    match timeline.records().get(place).1.event {
+        Event::Send { .. } => sent(timeline, place).sent_ns,
+        _ => received(timeline, place).arrived_ns,
     }
 }
 
@@ -260,6 +342,15 @@ fn received(timeline: &Timeline<'_>, place: RecordIndex) -> Received {
         },
         _ => unreachable!("the place of a receive"),
     }
+}
+
+fn paired(kinds: [EventKind; 5], values: [i64; 5]) -> [(EventKind, i64); 5] {
+    std::array::from_fn(|index| (kinds[index], values[index]))
+}
+
+/// Returns a number as a value that is exact.
+fn exact(number: u64) -> i64 {
+    (number % EXACT_LIMIT) as i64
 }
 
 /// Returns `true` if a message has arrived before its call.

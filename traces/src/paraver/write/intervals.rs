@@ -53,8 +53,9 @@ impl<'a> Intervals<'a> {
             workers.push(Worker { states, shown });
         }
         let ready = VecDeque::new();
+        let threads = layout.threads();
         let mut this = Self { layout, workers, changes, appearances, ready };
-        layout.threads().for_each(|thread| this.disappear(thread, 0));
+        threads.for_each(|thread| this.disappear(thread, 0));
         while this.changes.peek().is_some_and(|Reverse((time_ns, _))| *time_ns == 0) {
             this.change();
         }

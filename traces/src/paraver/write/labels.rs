@@ -71,16 +71,26 @@ pub(super) fn write_pcf(
     Ok(())
 }
 
-pub(super) fn write_row(out: &mut impl Write, layout: Layout) -> io::Result<()> {
-    let Layout { ranks, workers, mains, .. } = layout;
-    writeln!(out, "LEVEL CPU SIZE {}", layout.streams())?;
-    for worker in 0..workers {
-        writeln!(out, "worker {worker}")?;
+pub(super) fn write_row(out: &mut impl Write, layout: &Layout) -> io::Result<()> {
+    let &Layout { ranks, mains, .. } = layout;
+    let cpus = layout.cpus();
+    writeln!(out, "LEVEL CPU SIZE {}", cpus.len() + usize::from(mains > 0))?;
+    for (process, worker) in cpus {
+        match layout.process() {
+            Some(_) => writeln!(out, "p{process} worker {worker}")?,
+            None => writeln!(out, "worker {worker}")?,
+        }
     }
     if mains > 0 {
         writeln!(out, "main")?;
     }
-    writeln!(out, "\nLEVEL NODE SIZE 1\nnode\n\nLEVEL TASK SIZE {ranks}")?;
+    let machines = layout.machines();
+    writeln!(out, "\nLEVEL NODE SIZE {machines}")?;
+    match machines {
+        1 => writeln!(out, "node")?,
+        _ => (0..machines).try_for_each(|machine| writeln!(out, "node {machine}"))?,
+    }
+    writeln!(out, "\nLEVEL TASK SIZE {ranks}")?;
     for rank in 0..ranks {
         writeln!(out, "rank {rank}")?;
     }

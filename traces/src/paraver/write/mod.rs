@@ -17,6 +17,10 @@
 //! Threads that are no workers count as one worker more, the last, with a row for the ranks that they
 //! record something of. Outside their slices, where nothing is known of them, that row is not created.
 //!
+//! The trace of one of several processes has the rows of all, of which it fills its own. A message to
+//! or from another process is two halves: each trace has its own as an event (`halves`), from which the
+//! merge of the traces makes the communication line. Threads that are no workers have no row there.
+//!
 //! A worker exists from its first to its last record, and is scheduling
 //! outside all slices, which nest.
 //!
@@ -52,8 +56,10 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::extent::{Edges, Keep, Limits};
+use crate::paraver::clock_comment::clock_comment;
 use crate::paraver::partial::Partial;
-use crate::recorder::{FlushedRecords, MAIN_STREAM, Recorder};
+use crate::processes::stem_of_process;
+use crate::recorder::{FlushedRecords, MAIN_STREAM, Recorder, Run};
 use crate::spill::SpillFile;
 use layout::Layout;
 use timeline::Timeline;
@@ -77,8 +83,17 @@ impl Recorder {
             }
         }
         let names = self.labels().names().to_vec();
-        let kept = self.edges().map(Edges::times);
-        let written = write_records(dir, stem, info, &flushed, &names, kept, Some(self.limits()));
+        let run = self.run();
+        let first = run.processes.as_ref().map(|processes| processes.own_ranks().start);
+        let stem = first.map_or_else(|| stem.to_owned(), |first| stem_of_process(stem, first));
+        let recorded = Recorded {
+            flushed: &flushed,
+            names: &names,
+            kept: self.edges().map(Edges::times),
+            limits: Some(self.limits()),
+            run: &run,
+        };
+        let written = write_records(dir, &stem, info, recorded);
         if self.spill().is_some() {
             flushed.workers.values_mut().for_each(|worker| worker.chunks.clear());
         }
@@ -86,24 +101,40 @@ impl Recorder {
     }
 }
 
-/// Writes records as a trace. Records beyond `limits` were dropped, if those are known.
+/// Records of a run, and what is known of them.
+pub(crate) struct Recorded<'a> {
+    pub(crate) flushed: &'a FlushedRecords,
+    /// Names of tasks.
+    pub(crate) names: &'a [Arc<str>],
+    /// Times outside which nothing was kept.
+    pub(crate) kept: Option<Range<u64>>,
+    /// Limits beyond which records were dropped, if those are known.
+    pub(crate) limits: Option<&'a Limits>,
+    pub(crate) run: &'a Run,
+}
+
+/// Writes records as a trace.
 pub(crate) fn write_records(
     dir: &Path,
     stem: &str,
     info: &TraceInfo,
-    flushed: &FlushedRecords,
-    names: &[Arc<str>],
-    kept: Option<Range<u64>>,
-    limits: Option<&Limits>,
+    Recorded { flushed, names, kept, limits, run }: Recorded<'_>,
 ) -> Result<TraceFiles> {
     if stem.is_empty() || Path::new(stem).file_name() != Some(stem.as_ref()) {
         return Err(Error::Stem { stem: stem.to_owned() });
     }
-    let layout = Layout::new(info)?;
+    let layout = Layout::new(info, run.processes.as_ref())?;
     let timeline = Timeline::new(flushed, layout, kept.clone())?;
     let mut comments = info.comments.clone();
-    comments.extend(kept.as_ref().map(extent_comment));
-    comments.extend(loss_comments(flushed, limits));
+    let of_records = kept.as_ref().map(extent_comment).into_iter();
+    let of_records = of_records.chain(loss_comments(flushed, limits, run.processes.is_some()));
+    match &run.processes {
+        None => comments.extend(of_records),
+        Some(processes) => {
+            comments.extend(run.clock.iter().map(clock_comment));
+            comments.extend(of_records.map(|text| format!("process {}: {text}", processes.own)));
+        }
+    }
 
     fs::create_dir_all(dir).map_err(Error::io(dir))?;
     let file = |extension: &str| dir.join(format!("{stem}.{extension}"));
@@ -112,7 +143,7 @@ pub(crate) fn write_records(
     })?;
     let pcf =
         Partial::write(file("pcf"), |out| labels::write_pcf(out, names, timeline.counters()))?;
-    let row = Partial::write(file("row"), |out| labels::write_row(out, timeline.layout()))?;
+    let row = Partial::write(file("row"), |out| labels::write_row(out, &timeline.layout()))?;
     Ok(TraceFiles { pcf: pcf.publish()?, row: row.publish()?, prv: prv.publish()? })
 }
 
@@ -126,9 +157,18 @@ fn extent_comment(times: &Range<u64>) -> String {
 }
 
 /// Returns comments about records that were dropped or not flushed.
-fn loss_comments(flushed: &FlushedRecords, limits: Option<&Limits>) -> Vec<String> {
+fn loss_comments(
+    flushed: &FlushedRecords,
+    limits: Option<&Limits>,
+    has_processes: bool,
+) -> Vec<String> {
     let mut comments = Vec::new();
     for (&worker, records) in &flushed.workers {
+        if worker == MAIN_STREAM && has_processes {
+            let left_out = records.records().count() as u64 + records.dropped;
+            comments.push(format!("main: {left_out} records dropped, it has no row"));
+            continue;
+        }
         if records.dropped > 0 {
             let dropped = records.dropped;
             let who = match worker {

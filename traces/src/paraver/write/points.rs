@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::causes::Causes;
-use super::communications::Arrival;
+use super::communications::{Arrival, Half};
 use super::entry::{Edge, Entry};
 use super::layout::{Layout, Location, Thread};
 use super::owners::Owners;
@@ -41,6 +41,18 @@ pub(super) struct Point {
     pub(super) thread: Thread,
     pub(super) kind: PointKind,
     pub(super) value: i64,
+}
+
+impl Point {
+    /// Returns `true` if the event belongs to the half of a message, and is not its first.
+    pub(super) fn continues_half(&self) -> bool {
+        let [_, sent @ ..] = EventKind::SENT;
+        let [_, received @ ..] = EventKind::RECEIVED;
+        match self.kind {
+            PointKind::Own(kind) => sent.contains(&kind) || received.contains(&kind),
+            PointKind::Counter(_) => false,
+        }
+    }
 }
 
 /// Rank, lane and round.
@@ -83,7 +95,6 @@ impl<'a> Points<'a> {
         let layout = timeline.layout();
         let threads = layout.thread_count() as usize;
         Self {
-            layout,
             label_count,
             slices: Slices::new(layout.streams()),
             owners: Owners::new(timeline),
@@ -96,6 +107,7 @@ impl<'a> Points<'a> {
             ready: HashSet::new(),
             not_done: HashSet::new(),
             moment: Vec::new(),
+            layout,
         }
     }
 
@@ -177,6 +189,11 @@ impl<'a> Points<'a> {
         }
     }
 
+    /// Adds the half of a message to the moment.
+    pub(super) fn add_half(&mut self, half: &Half) {
+        half.values.iter().for_each(|(kind, value)| self.show(half.at, *kind, *value));
+    }
+
     /// Returns the next time at which the cause of idleness of a worker may change beside entries.
     pub(super) fn next_change_ns(&self) -> Option<u64> {
         self.causes.next_change_ns()
@@ -211,7 +228,7 @@ impl<'a> Points<'a> {
         self.moment.chunk_by(|a, b| a.thread == b.thread).map(|points| {
             let thread = points[0].thread;
             let is_shown = self.owners.thread(thread.worker) == thread;
-            let layout = self.layout;
+            let layout = &self.layout;
             (if is_shown { layout.on_cpu(thread) } else { layout.on_no_cpu(thread) }, points)
         })
     }

@@ -37,7 +37,9 @@ impl<'a> Timeline<'a> {
         mut layout: Layout,
         kept: Option<Range<u64>>,
     ) -> Result<Self> {
-        if let Some(records) = flushed.workers.get(&MAIN_STREAM) {
+        // All traces of a run of several processes have the same rows, whatever is recorded.
+        let mains = flushed.workers.get(&MAIN_STREAM).filter(|_| layout.process().is_none());
+        if let Some(records) = mains {
             let ranks = records.records().filter_map(|record| record.event.group());
             layout.add_mains(ranks.max().unwrap_or(0))?;
         }
@@ -45,6 +47,9 @@ impl<'a> Timeline<'a> {
         let mut recorded = vec![kept.unwrap_or(0..u64::MAX); streams];
         let mut chunks = vec![Default::default(); streams];
         for (&stream, records) in &flushed.workers {
+            if stream == MAIN_STREAM && mains.is_none() {
+                continue;
+            }
             let worker = if stream == MAIN_STREAM { layout.workers } else { stream };
             if worker >= layout.streams() || (stream != MAIN_STREAM && layout.is_main(stream)) {
                 return Err(Error::WorkerOutOfRange { worker, workers: layout.workers });
@@ -60,7 +65,7 @@ impl<'a> Timeline<'a> {
             if let Event::Counter { label, .. } = record.event {
                 counters.insert(label);
             }
-            check_ranks(worker, record, layout.ranks)?;
+            check_ranks(worker, record, &layout)?;
             check_time(record.time_ns)?;
             layout.end_ns = layout.end_ns.max(record.time_ns);
         }
@@ -75,7 +80,7 @@ impl<'a> Timeline<'a> {
     }
 
     pub(super) fn layout(&self) -> Layout {
-        self.layout
+        self.layout.clone()
     }
 
     pub(super) fn records(&self) -> &Records<'a> {
@@ -125,9 +130,18 @@ impl<'a> Timeline<'a> {
     }
 }
 
-fn check_ranks(worker: u32, record: &Record, ranks: u32) -> Result<()> {
-    match record.event.ranks().into_iter().flatten().find(|&rank| rank >= ranks) {
-        None => Ok(()),
-        Some(rank) => Err(Error::RankOutOfRange { rank, ranks, worker, time_ns: record.time_ns }),
+fn check_ranks(worker: u32, record: &Record, layout: &Layout) -> Result<()> {
+    let (time_ns, ranks) = (record.time_ns, layout.ranks);
+    let mut all = record.event.ranks().into_iter().flatten();
+    if let Some(rank) = all.find(|&rank| rank >= ranks) {
+        return Err(Error::RankOutOfRange { rank, ranks, worker, time_ns });
+    }
+    match (record.event, record.event.group()) {
+        // Data that a rank gets from another process.
+        (Event::Send { peer, .. }, _) if layout.is_here(peer) => Ok(()),
+        (_, Some(rank)) if !layout.is_here(rank) => {
+            Err(Error::RankOfOtherProcess { rank, worker, time_ns })
+        }
+        _ => Ok(()),
     }
 }
