@@ -77,6 +77,78 @@ impl Metrics {
     }
 }
 
+/// Words of [`Metrics::to_words`] before the idle times of the workers.
+const COUNTS: usize = 12;
+
+impl Metrics {
+    /// Adds the counts of another runtime of the same run, as in another process: the workers of both are
+    /// those of the sum, which lasts as long as the longer one.
+    pub fn add(&mut self, other: &Self) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.created, other.created);
+        add(&mut self.completed, other.completed);
+        add(&mut self.made_ready, other.made_ready);
+        add(&mut self.runs, other.runs);
+        add(&mut self.poll_passes, other.poll_passes);
+        add(&mut self.steals, other.steals);
+        add(&mut self.parks, other.parks);
+        add(&mut self.queued.next, other.queued.next);
+        add(&mut self.queued.own, other.queued.own);
+        add(&mut self.queued.shared, other.queued.shared);
+        add(&mut self.queued.priorities, other.queued.priorities);
+        let delays = self.delays.counts.iter_mut().zip(other.delays.counts);
+        delays.for_each(|(count, more)| add(count, more));
+        self.elapsed = self.elapsed.max(other.elapsed);
+        self.idle.extend(&other.idle);
+    }
+
+    /// Returns the counts as words for [`from_words`](Self::from_words), which another process may call.
+    /// Times of virtual cores are left out.
+    pub fn to_words(&self) -> Vec<u64> {
+        let Self { created, completed, made_ready, runs, poll_passes, steals, parks, .. } = *self;
+        let QueueDepths { next, own, shared, priorities } = self.queued;
+        let elapsed = self.elapsed.as_nanos() as u64;
+        let counts: [u64; COUNTS] = [
+            created,
+            completed,
+            made_ready,
+            runs,
+            poll_passes,
+            steals,
+            parks,
+            next,
+            own,
+            shared,
+            priorities,
+            elapsed,
+        ];
+        let idle = self.idle.iter().map(|idle| idle.as_nanos() as u64);
+        counts.into_iter().chain(self.delays.counts).chain(idle).collect()
+    }
+
+    /// Returns the metrics of these words; `None` if they are too few.
+    pub fn from_words(words: &[u64]) -> Option<Self> {
+        let (counts, rest) = words.split_first_chunk::<COUNTS>()?;
+        let (delays, idle) = rest.split_first_chunk()?;
+        let &[created, completed, made_ready, runs, poll_passes, steals, parks, ..] = counts;
+        let &[.., next, own, shared, priorities, elapsed] = counts;
+        Some(Self {
+            created,
+            completed,
+            made_ready,
+            runs,
+            poll_passes,
+            steals,
+            parks,
+            queued: QueueDepths { next, own, shared, priorities },
+            delays: Delays { counts: *delays },
+            elapsed: Duration::from_nanos(elapsed),
+            idle: idle.iter().map(|ns| Duration::from_nanos(*ns)).collect(),
+            core_times: None,
+        })
+    }
+}
+
 impl QueueDepths {
     /// Returns the number of tasks in all queues.
     pub fn total(&self) -> u64 {
@@ -129,6 +201,19 @@ mod tests {
             assert!(class == 0 || ns >= 1 << (class - 1), "{ns}");
         }
         assert_eq!(class_of(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn metrics_come_back_from_their_words_and_add_up() {
+        let words: Vec<u64> = (1..).take(COUNTS + CLASSES + 3).collect();
+        let metrics = Metrics::from_words(&words).unwrap();
+        assert_eq!(metrics.to_words(), words);
+        assert_eq!(Metrics::from_words(&words[..COUNTS + CLASSES - 1]), None);
+        let mut sum = metrics.clone();
+        sum.add(&Metrics { elapsed: Duration::from_nanos(99), ..metrics.clone() });
+        assert_eq!((sum.created, sum.queued.total()), (2, 2 * metrics.queued.total()));
+        assert_eq!((sum.elapsed.as_nanos(), sum.idle.len()), (99, 6));
+        assert_eq!(sum.delays.count(), 2 * metrics.delays.count());
     }
 
     #[test]

@@ -222,6 +222,13 @@ impl Context {
         self.lane.sync(mode)
     }
 
+    /// Ends the recording of the communication of this rank, for what follows the program, such as the
+    /// gathering of results. All ranks call it, between two syncs that no operation of theirs needs:
+    /// otherwise messages have one half in the trace.
+    pub fn stop_trace(&self) {
+        self.sender().tracer.stop();
+    }
+
     /// Returns the handle by which this rank notifies others, and waits for their notifications,
     /// outside rounds.
     pub fn notifications(&self) -> &Notifications {

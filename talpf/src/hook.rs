@@ -29,7 +29,8 @@ use crate::world::World;
 ///   names that rank;
 /// - a hang is one of all processes together, and is found after one and a half times as long; each
 ///   process reports what its own rank waits for;
-/// - a trace has the rank of this process only.
+/// - the recorder of each process writes a trace of its own, with the rank of the process in its name and
+///   the objects of all; `talpf_traces::paraver::merge` joins them. All processes have a recorder, or none.
 ///
 /// **Errors**: as [`exec`](crate::exec()); processes with other settings; a process that has ended,
 /// or cannot be understood.

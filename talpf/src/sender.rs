@@ -70,7 +70,12 @@ impl Sender {
             batches: Batches::new(),
             pending: Pending::default(),
             retries: RetryQueue::default(),
-            tracer: Tracer::new(config.runtime.recorder.is_some(), &group, peers.len()),
+            tracer: Tracer::new(
+                config.runtime.recorder.is_some(),
+                &group,
+                peers.len(),
+                peers.remotes().next().is_some(),
+            ),
             group,
             run,
             checks_conflicts: config.check_conflicts,

@@ -1,6 +1,12 @@
 //! The trace events of the communication of one rank.
+//!
+//! Sender and receiver both count messages, and so give one the same number. Within a process operations
+//! arrive in the order of their numbers. Between processes those of one lane may overtake those of
+//! another, so lanes are counted apart, as far as there are counters: of two lanes that share one, a
+//! message may get the lane of another. A number is taken before its message is sent, so that no message
+//! is found to arrive before its call.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use talpf_runtime::Group;
 use talpf_traces::{Event, MessageKind, ValueKind, WaitNs};
@@ -12,12 +18,20 @@ use crate::sender::RoundState;
 /// Lane of operations outside rounds in traces, behind all others.
 const OUTSIDE_ROUNDS: u32 = 256;
 
+/// Counters of messages with a peer if there are several processes: the last is that of operations outside
+/// rounds, and lanes share the others.
+const COUNTERS_BETWEEN_PROCESSES: u32 = 9;
+
 /// Records the events of one rank, with the numbers of messages, which match sends with arrivals:
 /// requests of one queue pair arrive in order, so both sides count.
 pub(crate) struct Tracer {
     traced: bool,
+    /// Set once nothing more of the rank is recorded.
+    stopped: AtomicBool,
     rank: Rank,
     group: Group,
+    /// Counters of each peer in the next two.
+    counters: u32,
     /// Number of announced operations to every rank.
     sent: Box<[AtomicU64]>,
     /// Number of announced operations from every rank.
@@ -27,39 +41,70 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    pub(crate) fn new(traced: bool, group: &Group, ranks: u32) -> Self {
-        let peers = if traced { ranks } else { 0 };
-        let counters = || (0..peers).map(|_| AtomicU64::new(0)).collect();
+    /// Creates the recorder of a rank that communicates with `ranks` ranks, all in this process or not.
+    pub(crate) fn new(traced: bool, group: &Group, ranks: u32, has_processes: bool) -> Self {
+        let peers = if traced { ranks as usize } else { 0 };
+        let counters = if has_processes { COUNTERS_BETWEEN_PROCESSES } else { 1 };
+        let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
+        let announced = || zeros(peers * counters as usize);
         let (rank, group) = (Rank(group.number()), group.clone());
-        Tracer { traced, rank, group, sent: counters(), arrived: counters(), gets: counters() }
+        let stopped = AtomicBool::new(false);
+        Tracer {
+            traced,
+            stopped,
+            rank,
+            group,
+            counters,
+            sent: announced(),
+            arrived: announced(),
+            gets: zeros(peers),
+        }
     }
 
     #[inline]
     pub(crate) fn is_traced(&self) -> bool {
-        self.traced
+        self.traced && !self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Ends the recording of the rank.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     /// Returns the time, for events that need it before they are recorded; 0 if not traced.
     #[inline]
     pub(crate) fn clock(&self) -> u64 {
-        if self.traced { self.group.clock().now_ns().max(1) } else { 0 }
+        if self.is_traced() { self.group.clock().now_ns().max(1) } else { 0 }
     }
 
-    /// Records that an operation is about to be posted, unless recorded before.
+    /// Records that an operation of a lane, or outside rounds, is about to be posted, unless recorded
+    /// before.
     #[inline]
-    pub(crate) fn send(&self, at: &mut Transfer, verb: Verb) {
-        if self.traced {
-            self.record_send(at, verb);
+    pub(crate) fn send(&self, at: &mut Transfer, verb: Verb, lane: Option<LaneNumber>) {
+        if self.is_traced() {
+            self.record_send(at, verb, lane);
         }
     }
 
+    /// Draws the next number of a message with a peer.
+    fn next(&self, of: &[AtomicU64], peer: Rank, lane: Option<LaneNumber>) -> u64 {
+        let last = self.counters - 1;
+        let counter = match lane {
+            Some(lane) if last > 0 => u32::from(lane.0) % last,
+            _ => last,
+        };
+        let count = &of[peer.index() * self.counters as usize + counter as usize];
+        let count = count.fetch_add(1, Ordering::Relaxed);
+        count * u64::from(self.counters) + u64::from(counter)
+    }
+
     #[cold]
-    fn record_send(&self, at: &mut Transfer, verb: Verb) {
+    fn record_send(&self, at: &mut Transfer, verb: Verb, lane: Option<LaneNumber>) {
         let called_ns = std::mem::take(&mut at.called_ns);
         if called_ns == 0 {
             return;
         }
-        let number = self.sent[at.target.index()].fetch_add(1, Ordering::Relaxed);
+        let number = self.next(&self.sent, at.target, lane);
         let bytes = if verb == Verb::Put { at.bytes } else { 0 };
         let kind = match verb {
             Verb::Put => MessageKind::Put,
@@ -80,14 +125,14 @@ impl Tracer {
     /// Records the arrival of an announced operation. Returns the time; 0 if this thread has no
     /// stream.
     pub(crate) fn arrival(&self, source: Rank, lane: LaneNumber, round: Round) -> u64 {
-        let number = self.arrived[source.index()].fetch_add(1, Ordering::Relaxed);
+        let number = self.next(&self.arrived, source, Some(lane));
         self.record_receive(source, announced(number), lane, round)
     }
 
     /// Records the arrival of an operation outside rounds: one of a lane behind all others, whose
     /// rounds are the ids.
     pub(crate) fn arrival_outside_rounds(&self, source: Rank, id: u32) {
-        let number = self.arrived[source.index()].fetch_add(1, Ordering::Relaxed);
+        let number = self.next(&self.arrived, source, None);
         self.record(source, announced(number), OUTSIDE_ROUNDS, u64::from(id));
     }
 
@@ -108,7 +153,7 @@ impl Tracer {
     /// Records the end of a sync whose round was posted, and had its last arrival, at these times;
     /// 0 if not known: then it counts from its end, and the arrivals from where it was posted.
     pub(crate) fn end_sync(&self, round: &RoundState, last_arrival_ns: u64) {
-        if self.traced {
+        if self.is_traced() {
             let (rank, lane, number) = (self.rank.0, u32::from(round.lane.0), round.number.0);
             let posted_ns = round.posted_ns();
             self.group.trace(|now_ns| {
@@ -131,7 +176,7 @@ impl Tracer {
     /// Records the beginning of a get, which moves data from the target to this rank. Returns the
     /// number of its message, for [`Tracer::end_get`]; `None` if not traced or no get.
     pub(crate) fn begin_get(&self, at: &Transfer, verb: Verb) -> Option<u64> {
-        if !self.traced || verb != Verb::Get {
+        if !self.is_traced() || verb != Verb::Get {
             return None;
         }
         let number = self.gets[at.target.index()].fetch_add(1, Ordering::Relaxed);
@@ -161,7 +206,7 @@ impl Tracer {
     /// Records the number of requests under way, before a request is posted and after its
     /// completion is taken, so that the last value is that of the end.
     pub(crate) fn outstanding(&self, requests: impl FnOnce() -> usize) {
-        if self.traced {
+        if self.is_traced() {
             self.value(ValueKind::OutstandingRequests, requests());
         }
     }

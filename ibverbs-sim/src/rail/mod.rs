@@ -194,6 +194,13 @@ pub trait Rail: Send + Sync + 'static {
     /// taken what was sent before. A later [`poll`](Self::poll) sends it.
     fn has_unsent(&self) -> bool;
 
+    /// Returns `true` if a [`poll`](Self::poll) has found a process lost. Rails that keep no record of
+    /// that return `false`.
+    fn is_lost(&self, process: u32) -> bool {
+        let _ = process;
+        false
+    }
+
     /// Gives up a process that shows no life, which may still be there: it is lost with the next
     /// [`poll`](Self::poll), with [`LossReason::Silent`]. Who sleeps is woken. Memory that the process may
     /// be about to use stays registered: see [`deregister`](Self::deregister).

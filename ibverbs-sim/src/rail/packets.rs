@@ -235,6 +235,10 @@ impl Rail for Packets {
         others.any(is_unsent) || self.wire.has_unsent()
     }
 
+    fn is_lost(&self, process: u32) -> bool {
+        matches!(self.check(process), Err(RailError::Lost { .. }))
+    }
+
     fn give_up(&self, process: u32) {
         if let Some(silent) = self.silent.get(process as usize) {
             silent.store(true, Ordering::Release);

@@ -273,6 +273,11 @@ impl Rail for RoutedRail {
         self.machine.has_unsent() || self.network.has_unsent()
     }
 
+    fn is_lost(&self, process: u32) -> bool {
+        let (rail, number) = self.route(process);
+        rail.is_lost(number)
+    }
+
     fn give_up(&self, process: u32) {
         let (rail, number) = self.route(process);
         rail.give_up(number);

@@ -226,7 +226,7 @@ impl Chain<'_> {
         }
         for put in puts {
             let mut transfer = self.transfer(put);
-            origin.tracer.send(&mut transfer, Verb::Put);
+            origin.tracer.send(&mut transfer, Verb::Put, Some(self.round.lane));
             put.called_ns.set(transfer.called_ns);
         }
     }

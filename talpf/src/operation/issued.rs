@@ -196,7 +196,9 @@ impl Issued {
     }
 
     pub(super) fn trace_send(&mut self) {
-        self.round.sender.tracer.send(&mut self.at, self.verb);
+        // A notification is outside rounds.
+        let lane = self.notified.is_none().then_some(self.round.lane);
+        self.round.sender.tracer.send(&mut self.at, self.verb, lane);
     }
 
     /// Fails the operation, which no window covers, and the run with it.
@@ -250,7 +252,7 @@ impl Issued {
         let round = Arc::clone(&self.round);
         let origin = &round.sender;
         let (endpoint, target) = (&origin.own.endpoint, self.at.target);
-        origin.tracer.send(&mut self.at, self.verb);
+        self.trace_send();
         let result = match &self.memory {
             Memory::Inline(bytes) if self.at.is_consecutive() => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
@@ -431,8 +433,11 @@ impl Landing for Issued {
         self.inline().filter(|_| self.verb == Verb::Put && !self.is_posted())
     }
 
-    fn note_sent_eagerly(&mut self) {
+    fn trace_eager_send(&mut self) {
         self.trace_send();
+    }
+
+    fn note_sent_eagerly(&mut self) {
         self.note_posted();
     }
 

@@ -165,7 +165,7 @@ impl Landing for ShortNotified<'_> {
         };
         let Transfer { target, remote, .. } = self.at;
         let origin = &self.round.sender;
-        origin.tracer.send(&mut self.at, Verb::Put);
+        origin.tracer.send(&mut self.at, Verb::Put, None);
         let immediate = Immediate::notified(number);
         let request = match self.bytes.is_empty() {
             true => Request::SendWithImmediate { immediate },
@@ -182,8 +182,8 @@ impl Landing for ShortNotified<'_> {
         Some((self.at.remote, self.bytes))
     }
 
-    fn note_sent_eagerly(&mut self) {
-        self.round.sender.tracer.send(&mut self.at, Verb::Put);
+    fn trace_eager_send(&mut self) {
+        self.round.sender.tracer.send(&mut self.at, Verb::Put, None);
     }
 
     fn park(self) -> Box<dyn Parked> {

@@ -37,7 +37,7 @@ impl ShortPut<'_> {
         let Transfer { target, remote, .. } = self.at;
         let RoundState { lane, number, .. } = &**self.round;
         let origin = &self.round.sender;
-        origin.tracer.send(&mut self.at, Verb::Put);
+        origin.tracer.send(&mut self.at, Verb::Put, Some(*lane));
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
         let request = Request::WriteWithImmediate { remote, immediate };
         posted(origin, origin.own.endpoint.post_inline(target, request, self.bytes))
@@ -60,8 +60,8 @@ impl Landing for ShortPut<'_> {
         Some((self.at.remote, self.bytes))
     }
 
-    fn note_sent_eagerly(&mut self) {
-        self.round.sender.tracer.send(&mut self.at, Verb::Put);
+    fn trace_eager_send(&mut self) {
+        self.round.sender.tracer.send(&mut self.at, Verb::Put, Some(self.round.lane));
     }
 
     fn park(self) -> Box<dyn Parked> {

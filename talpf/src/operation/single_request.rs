@@ -156,7 +156,7 @@ impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
     fn post(&mut self) -> Post {
         let origin = &self.round.sender;
         let RoundState { lane, number, .. } = &**self.round;
-        origin.tracer.send(&mut self.at, self.verb);
+        origin.tracer.send(&mut self.at, self.verb, Some(*lane));
         origin.tracer.outstanding(|| origin.outstanding());
         let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
         let (endpoint, Transfer { target, remote, .. }) = (&origin.own.endpoint, self.at);

@@ -3,6 +3,7 @@
 //! Numbers are little-endian; the first byte is the kind.
 
 use ibverbs_sim::{RemoteAddress, RemoteKey};
+use talpf_traces::ClockReading;
 
 use super::WindowRequest;
 use crate::notification::{Notification, NotifiedClaim};
@@ -55,6 +56,12 @@ pub(super) enum ControlMessage<'a> {
     Finished,
     /// Reports that the sender is idle, with its packet counts.
     Idle(&'a [u8]),
+    /// Asks for the time of the receiver.
+    ClockQuestion { number: u32 },
+    /// Answers a question with the time of the sender.
+    ClockAnswer { number: u32, time_ns: u64 },
+    /// Gives the receiver a reading of the clock of the sender.
+    ClockReading(ClockReading),
 }
 
 /// The kinds of claims, by their numbers in messages.
@@ -74,6 +81,9 @@ const INBOX_REQUEST: u8 = 10;
 const NOTIFIED_PUT: u8 = 11;
 const INBOX_GRANT: u8 = 12;
 const INBOX_REFUSAL: u8 = 13;
+const CLOCK_QUESTION: u8 = 14;
+const CLOCK_ANSWER: u8 = 15;
+const CLOCK_READING: u8 = 16;
 
 /// Most bytes of a message without the data that it carries.
 const HEAD: usize = 88;
@@ -119,10 +129,19 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::Landed { landed: number }
             | ControlMessage::WindowGrant { number }
             | ControlMessage::WindowRefusal { number }
+            | ControlMessage::ClockQuestion { number }
             | ControlMessage::Failed { first: Rank(number), .. } => {
                 bytes.extend(number.to_le_bytes());
             }
             ControlMessage::Gather { number, .. } => bytes.extend(number.to_le_bytes()),
+            ControlMessage::ClockAnswer { number, time_ns } => {
+                bytes.extend(number.to_le_bytes());
+                bytes.extend(time_ns.to_le_bytes());
+            }
+            ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns }) => {
+                let times = [here_ns, there_ns, error_ns];
+                bytes.extend(times.into_iter().flat_map(u64::to_le_bytes));
+            }
             ControlMessage::Idle(_) | ControlMessage::Finished => {}
         }
         bytes.extend(self.data());
@@ -162,6 +181,9 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::NotifiedPut { .. } => NOTIFIED_PUT,
             ControlMessage::InboxGrant { .. } => INBOX_GRANT,
             ControlMessage::InboxRefusal { .. } => INBOX_REFUSAL,
+            ControlMessage::ClockQuestion { .. } => CLOCK_QUESTION,
+            ControlMessage::ClockAnswer { .. } => CLOCK_ANSWER,
+            ControlMessage::ClockReading(_) => CLOCK_READING,
         }
     }
 
@@ -237,6 +259,16 @@ impl<'a> ControlMessage<'a> {
                 });
             }
             FINISHED => ControlMessage::Finished,
+            CLOCK_QUESTION => ControlMessage::ClockQuestion { number: reader.word()? },
+            CLOCK_ANSWER => {
+                let (number, time_ns) = (reader.word()?, reader.long()?);
+                ControlMessage::ClockAnswer { number, time_ns }
+            }
+            CLOCK_READING => {
+                let (here_ns, there_ns) = (reader.long()?, reader.long()?);
+                let error_ns = reader.long()?;
+                ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns })
+            }
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -323,7 +355,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..14u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..17u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -352,6 +384,12 @@ mod tests {
                 }
                 INBOX_GRANT => ControlMessage::InboxGrant { number, arrival: ArrivalNumber(slot) },
                 INBOX_REFUSAL => ControlMessage::InboxRefusal { ids: number, notified },
+                CLOCK_QUESTION => ControlMessage::ClockQuestion { number },
+                CLOCK_ANSWER => ControlMessage::ClockAnswer { number, time_ns: round },
+                CLOCK_READING => {
+                    let (here_ns, there_ns, error_ns) = longs;
+                    ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns })
+                }
                 _ => ControlMessage::Finished,
             };
             let envelope = Envelope { source: Rank(slot), target: Rank(number) };

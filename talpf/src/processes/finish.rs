@@ -5,6 +5,8 @@
 //! answers to all its requests. Messages that it sends later, because a window has opened late, are
 //! of no use to a rank that has finished, too.
 //!
+//! If the run is traced, the clocks are read once all have finished.
+//!
 //! After a failure the others have [`LINGER`] to learn of it.
 
 use std::sync::Arc;
@@ -40,7 +42,11 @@ impl Processes {
             let now_ns = receiver.sender.group.clock().now_ns();
             let is_late = (all_finished || failure.is_some())
                 && now_ns > *deadline_ns.get_or_insert(now_ns + LINGER.as_nanos() as u64);
-            if is_late || (all_finished && !self.device.has_unsent()) {
+            if all_finished && failure.is_none() {
+                self.begin_readings(2);
+            }
+            let has_clocks = failure.is_some() || self.clocks.are_complete();
+            if is_late || (all_finished && has_clocks && !self.device.has_unsent()) {
                 return failure.map_or(Ok(()), Err);
             }
             self.join_termination();

@@ -1,8 +1,10 @@
-//! The handshake of the processes of a run, which connects their queue pairs.
+//! The handshake of the processes of a run, which connects their queue pairs and, if the run is traced,
+//! reads their clocks.
 
 use std::sync::atomic::Ordering;
 
 use ibverbs_sim::QueuePairNumber;
+use talpf_traces::{RunProcess, RunProcesses};
 
 use super::Processes;
 use super::placement::Placement;
@@ -12,20 +14,37 @@ use crate::numbers::Rank;
 use crate::world::World;
 
 /// Version of the messages between processes, which must be the same in all.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 impl Processes {
+    /// Returns the processes as traces declare them.
+    fn traced_processes(&self, placements: &[Placement]) -> RunProcesses {
+        let all = placements.iter().map(|placement| {
+            let is_same = |other: &Placement| other.machine() == placement.machine();
+            let machine = placements.iter().position(is_same).unwrap_or(0) as u32;
+            RunProcess { machine, workers: placement.workers() }
+        });
+        let ranks_each = self.distribution.here().len() as u32;
+        RunProcesses { own: self.distribution.process(), ranks_each, all: all.collect() }
+    }
+
     /// Connects the queue pairs of a rank of this process, once all ranks have joined with the same settings.
     ///
     /// **Completion**: the queue pairs of all ranks are connected.
     pub(crate) async fn handshake(&self, world: &World, here: Rank) -> Result<(), Error> {
         let endpoint = &world.rank(here).own().endpoint;
         let credits = world.config.credits as u32;
+        let recorder = world.config.runtime.recorder.as_ref();
+        let recorder = recorder.filter(|_| self.distribution.processes() > 1);
+        if let Some(recorder) = recorder {
+            self.clocks.trace(recorder, world.rank(here).sender.group.clock());
+        }
         let settings = [
             ("version", VERSION),
             ("number of ranks", world.size()),
             ("credits", credits),
             ("check of conflicts", u32::from(world.config.check_conflicts)),
+            ("recording of a trace", u32::from(recorder.is_some())),
         ];
         let numbers = (0..world.size()).map(|rank| endpoint.number_for(Rank(rank)).to_u32());
         let placement = Placement::here(world.config.runtime.workers);
@@ -63,6 +82,13 @@ impl Processes {
         let is_oversubscribed = placement.is_oversubscribed(&placements);
         self.oversubscribed.store(is_oversubscribed, Ordering::Relaxed);
         // No rank sends before all can answer.
+        world.all_gather(here, Call::Start, Ok((Vec::new(), ()))).await?;
+        let Some(recorder) = recorder else { return Ok(()) };
+        if here == self.speaker() {
+            recorder.set_processes(self.traced_processes(&placements));
+            self.read_clocks().await;
+        }
+        // No program disturbs the reading of the clocks.
         world.all_gather(here, Call::Start, Ok((Vec::new(), ()))).await?;
         Ok(())
     }

@@ -14,6 +14,7 @@
 //! parts of a collective call         each ── gather ──► all
 //! a failure                          the rank that found it ── failed ──► all
 //! termination detection              each ── idle ──► all
+//! clocks, if the run is traced     first ── question ──► each, which answers; at start and end
 //! the end                            each ── finished ──► all
 //! ```
 //!
@@ -41,6 +42,8 @@
 //! completion wakes the others.
 
 mod catching_wire;
+mod clock_exchange;
+mod clock_readings;
 mod control_message;
 mod distribution;
 mod eager_counts;
@@ -65,6 +68,7 @@ use ibverbs_sim::{Device, RemoteAddress};
 use talpf_primitives::{Mutex, TryLock};
 
 pub(crate) use self::catching_wire::CatchingWire;
+use self::clock_readings::ClockReadings;
 use self::control_message::{ControlMessage, Envelope};
 pub(crate) use self::distribution::Distribution;
 use self::eager_put::{EagerPut, OwnedPut};
@@ -117,6 +121,7 @@ pub(crate) struct Processes {
     /// Set at the handshake if the processes of this machine have more workers than it has cores.
     oversubscribed: AtomicBool,
     termination: TerminationDetector,
+    clocks: ClockReadings,
     /// Eager puts that a window has admitted, and that found no room in the queue pair. Only the
     /// thread that handles what has arrived takes the lock.
     unposted: Mutex<VecDeque<OwnedPut>>,
@@ -150,6 +155,7 @@ impl Processes {
             failure_sent: AtomicBool::new(false),
             oversubscribed: AtomicBool::new(false),
             termination: TerminationDetector::new(distribution.processes()),
+            clocks: ClockReadings::default(),
             unposted: Mutex::default(),
             events,
         }
@@ -190,6 +196,7 @@ impl Processes {
 
     /// Refuses all window requests, once the queue pairs to other processes are in error.
     pub(crate) fn fail(&self) {
+        self.clocks.fail();
         self.peers.remotes().for_each(RemotePeer::fail);
     }
 
@@ -349,6 +356,13 @@ impl Processes {
                     .filter_map(|rank| self.peers.remote(rank))
                     .for_each(RemotePeer::note_finished);
             }
+            ControlMessage::ClockQuestion { number } => {
+                self.take_clock_question(process, number)?;
+            }
+            ControlMessage::ClockAnswer { number, time_ns } => {
+                self.take_clock_answer(process, number, time_ns)?;
+            }
+            ControlMessage::ClockReading(reading) => self.take_clock_reading(process, reading)?,
             ControlMessage::Idle(traffic) => {
                 if !self.termination.receive(process, traffic) {
                     return Err("a report of packets that is malformed".to_owned());

@@ -22,6 +22,16 @@ impl Placement {
         Placement { machine: machine_id(), workers, cores: core_mask() }
     }
 
+    /// Returns the number of the machine.
+    pub(super) fn machine(&self) -> u64 {
+        self.machine
+    }
+
+    /// Returns the number of workers of the process.
+    pub(super) fn workers(&self) -> u32 {
+        self.workers
+    }
+
     pub(super) fn to_words(&self) -> impl Iterator<Item = u32> {
         let halves = |word: u64| [word as u32, (word >> 32) as u32];
         let cores = self.cores.into_iter().flat_map(halves);

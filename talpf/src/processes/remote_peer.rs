@@ -89,11 +89,14 @@ impl RemotePeer {
         // Of an operation that is only noted, the number of grants is the number of notes.
         if !claim.raw
             && !self.cut_off.load(Ordering::Acquire)
-            && let Some((remote, bytes)) = operation.eager_bytes()
+            && operation.eager_bytes().is_some()
             && pair.eager.take_credit(self.credits)
         {
-            let landed = pair.eager.report();
-            self.send(own, ControlMessage::Put { landed, request, claim, remote, bytes });
+            operation.trace_eager_send();
+            if let Some((remote, bytes)) = operation.eager_bytes() {
+                let landed = pair.eager.report();
+                self.send(own, ControlMessage::Put { landed, request, claim, remote, bytes });
+            }
             operation.note_sent_eagerly();
             return Outcome::Posted(operation);
         }
@@ -114,11 +117,14 @@ impl RemotePeer {
             return Outcome::Refused(operation);
         };
         if !self.cut_off.load(Ordering::Acquire)
-            && let Some((remote, bytes)) = operation.eager_bytes()
+            && operation.eager_bytes().is_some()
             && pair.eager.take_credit(self.credits)
         {
-            let landed = pair.eager.report();
-            self.send(own, ControlMessage::NotifiedPut { landed, notified, remote, bytes });
+            operation.trace_eager_send();
+            if let Some((remote, bytes)) = operation.eager_bytes() {
+                let landed = pair.eager.report();
+                self.send(own, ControlMessage::NotifiedPut { landed, notified, remote, bytes });
+            }
             operation.note_sent_eagerly();
             return Outcome::Posted(operation);
         }

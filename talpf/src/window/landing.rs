@@ -42,6 +42,8 @@ pub(crate) trait Landing: Send {
     fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {
         None
     }
+    /// Records in the trace that the bytes are about to be sent with the claim.
+    fn trace_eager_send(&mut self) {}
     /// Notes that the bytes were sent with the claim: the operation has been posted.
     fn note_sent_eagerly(&mut self) {}
     /// Converts the operation, with everything it borrows, to be parked.

@@ -105,7 +105,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 const PLACEMENT: usize = 35;
 
 /// Makes a message of the rail of packets, with one packet of the device.
@@ -134,7 +134,7 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
             let given = |call: u64, part: &[u8]| {
                 send(3, &[&call.to_le_bytes()[..], &[0, 0], part].concat());
             };
-            let settings = [VERSION, 2, credits, u32::from(check_conflicts), 0, 0];
+            let settings = [VERSION, 2, credits, u32::from(check_conflicts), 0, 0, 0];
             let words = settings.into_iter().chain(std::iter::repeat_n(0, PLACEMENT));
             given(0, &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
             given(1, &[]);
@@ -181,6 +181,23 @@ fn bytes_that_are_no_control_message_fail_the_run() {
     assert!(ends[0].is_err());
 }
 
+/// Only process 0 asks for times, and in a run that is traced.
+#[test]
+fn times_that_nobody_wants_fail_the_run() {
+    for (kind, length, says) in [
+        (14, 4, "a question for the time, which is not its to ask"),
+        (15, 12, "a time that nobody has asked for"),
+        (16, 24, "a reading of the clock that nobody has asked for"),
+    ] {
+        let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
+        forger.send(0, datagram(kind, &vec![0; length]));
+        let ranks = vec![(Arc::new(first) as Arc<dyn Wire>, common::unwatched(2, 1))];
+        let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
+        drop(forger);
+        crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1 has sent", says]);
+    }
+}
+
 /// A round that no program can have come to.
 #[test]
 fn a_window_request_for_a_distant_round_fails_the_run() {
@@ -216,14 +233,14 @@ fn begins_with(words: usize) {
     let forger = wires.pop().unwrap();
     let config = common::unwatched(2, 1);
     let conflicts = u32::from(config.check_conflicts);
-    let settings = [VERSION, 2, config.credits as u32, conflicts, 0, 0];
+    let settings = [VERSION, 2, config.credits as u32, conflicts, 0, 0, 0];
     let words = settings.into_iter().chain(std::iter::repeat_n(0, words));
     let part: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
     forger.send(0, datagram(3, &[&[0; 10][..], &part].concat()));
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ends = common::on_wires(vec![(wire, config)], async |_| Ok(()));
     drop(forger);
-    let says = format!("{} bytes in the handshake, not 164", part.len());
+    let says = format!("{} bytes in the handshake, not 168", part.len());
     crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1", &says]);
 }
 

@@ -26,5 +26,6 @@ mod segments;
 mod silent_peers;
 #[path = "../one_sided/to_itself.rs"]
 mod to_itself;
+mod traces;
 #[path = "../one_sided/undisturbed_readers.rs"]
 mod undisturbed_readers;

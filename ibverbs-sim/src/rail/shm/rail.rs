@@ -419,6 +419,10 @@ impl Rail for ShmRail {
         peers.any(|peer| self.emulation.has_unsent(peer.process))
     }
 
+    fn is_lost(&self, process: u32) -> bool {
+        matches!(self.peer(process), Err(RailError::Lost { .. }))
+    }
+
     fn give_up(&self, process: u32) {
         if let Some(Some(peer)) = self.peers.0.get(process as usize) {
             peer.is_silent.store(true, Ordering::Release);
