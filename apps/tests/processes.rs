@@ -64,6 +64,21 @@ fn four_ranks_run_as_the_readme_says() {
     is_verified(4, &format!("{small} --variant talpf-cached --fabric mpi"));
 }
 
+#[test]
+fn traces_of_processes_are_joined() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    let run = "jacobi --size 64 --block 16 --steps 5 --transport mpi --quiet --trace";
+    let output = mpirun(2, &format!("{run} {path}"));
+    assert!(output.status.success(), "{}", launcher::said(&output));
+    let prv = folder.path().join("jacobi.prv");
+    let report = talpf_traces::paraver::check(&prv).unwrap();
+    assert!(report.is_clean(), "{report}");
+    let pairs = talpf_traces::Summary::of(&prv).unwrap().messages.pairs;
+    let pairs: Vec<_> = pairs.iter().map(|of| (of.from, of.to, of.messages, of.bytes)).collect();
+    assert_eq!(pairs, [(0, 1, 5, 5 * 64 * 8), (1, 0, 5, 5 * 64 * 8)]);
+}
+
 /// Without a launcher, MPI finds one process.
 #[test]
 fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {
@@ -86,7 +101,11 @@ fn what_a_run_of_processes_cannot_do_is_an_error() {
     for (arguments, expected) in [
         ("jacobi --variant serial --transport mpi", "variant serial has no ranks"),
         ("jacobi --ranks 3 --transport mpi", "ranks is 3, expected 2 to 2"),
-        ("jacobi --trace /tmp --transport mpi", "--trace is not supported with --transport mpi"),
+        (
+            "jacobi --variant tampi --trace /tmp --transport mpi",
+            "--trace is not supported with --transport mpi",
+        ),
+        ("jacobi --graph /tmp --transport mpi", "--graph is not supported with --transport mpi"),
         ("jacobi --size 1 --transport mpi", "ranks is 2, expected at most 1"),
         ("jacobi --variant tampi", "mpirun has started 2 processes"),
         ("compare jacobi --out /nowhere", "mpirun has started 2 processes"),

@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use clap::Args;
-use talpf_apps::run::{self, App, Interrupt, Machine, Observer, Outcome, Problem, Variant};
+use talpf_apps::run::{
+    self, App, Interrupt, Machine, Observer, OtherMetrics, Outcome, Problem, Variant,
+};
 use talpf_apps::{Error, memory, picture};
 use talpf_runtime::Monitor;
 
@@ -73,18 +75,25 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
         run::run::<A>(variant, problem, machine, &Observer { progress, ..observer })
     };
     let (monitor, interrupt) = (Monitor::default(), Interrupt::default());
+    let other_metrics = OtherMetrics::default();
+    // A launcher ends all processes of a run once one has failed, and all have something to write.
+    let spared = if recordings.trace.is_some() && machine.processes() > 1 { 2 } else { 0 };
     let _signals =
-        SignalHandler::start(monitor.clone(), interrupt.clone()).map_err(Error::Signals)?;
+        SignalHandler::start(monitor.clone(), interrupt.clone(), spared).map_err(Error::Signals)?;
     let observer = Observer {
         recorder: recordings.trace.as_ref().map(TraceOutput::recorder),
         monitor: monitor.clone(),
         graph: recordings.graph(),
+        other_metrics: other_metrics.clone(),
         interrupt,
         ..Observer::default()
     };
     let solution = match solve(variant, machine, observer) {
         Ok(Some(solution)) => solution,
-        Ok(None) => return Ok(()),
+        Ok(None) => {
+            let comments = report::comments::<A>(variant, problem, &machine);
+            return recordings.write(&machine, comments).map(drop);
+        }
         Err(error) => {
             let mut comments = report::comments::<A>(variant, problem, &machine);
             comments.push(format!("failed: {error}"));
@@ -101,7 +110,7 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
     let difference = serial.map(|serial| solution.result.difference(&serial.result));
 
     let verified = difference.as_ref().map(Option::is_none);
-    let metrics = monitor.metrics();
+    let metrics = monitor.metrics().map(|own| other_metrics.with_own(own));
     let report = Report::new::<A>(variant, problem, &solution, verified, metrics);
     let mut lines = report.lines(solution.result.hash());
     let recorded = recorded.map(|recorded| lines.extend(recorded));

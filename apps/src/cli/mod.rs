@@ -30,6 +30,7 @@ mod time;
 mod trace;
 mod trace_options;
 mod trace_output;
+mod trace_pieces;
 mod usage;
 
 use std::io::{self, Write};

@@ -231,7 +231,9 @@ impl RunOptions {
         if !variant.has_ranks() {
             return Err(Error::NoRanks { variant: variant.name() });
         }
-        let refused = [("--trace", self.trace.trace.is_some()), ("--graph", self.graph.is_some())];
+        // Clocks are read, and halves of messages joined, for one-sided communication.
+        let is_traced = self.trace.trace.is_some() && variant.is_two_sided();
+        let refused = [("--trace", is_traced), ("--graph", self.graph.is_some())];
         match refused.into_iter().find(|&(_, is_given)| is_given) {
             Some((option, _)) => Err(Error::NotTogether { option, with }),
             None => Ok(()),

@@ -12,24 +12,30 @@ use talpf_runtime::Monitor;
 /// Thread that handles signals until it is dropped. SIGUSR1 writes a dump of the tasks to the
 /// standard error stream as text, SIGUSR2 for Graphviz. SIGINT and SIGTERM end the tasks of the
 /// run, so that it still writes its recordings; without recordings, and on the second signal, they
-/// end the process.
+/// end the process. In a run of several processes with recordings the second signal does not: a
+/// terminal and a launcher each send one.
 pub(super) struct SignalHandler {
     signals: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SignalHandler {
-    /// Starts the thread.
+    /// Starts the thread. As many as `spared` signals do not end the process.
     ///
     /// **Errors**: signals or threads refused by the system.
-    pub(super) fn start(monitor: Monitor, interrupt: Interrupt) -> io::Result<Self> {
+    pub(super) fn start(
+        monitor: Monitor,
+        interrupt: Interrupt,
+        mut spared: u32,
+    ) -> io::Result<Self> {
         let mut signals = Signals::new([SIGUSR1, SIGUSR2, SIGINT, SIGTERM])?;
         let handle = signals.handle();
         let handle_signals = move || {
             for signal in signals.forever() {
                 match signal {
                     SIGUSR1 | SIGUSR2 => write_dump(&monitor, signal == SIGUSR2),
-                    _ if interrupt.cancel("interrupted") => {}
+                    _ if interrupt.cancel("interrupted") => spared = spared.saturating_sub(1),
+                    _ if spared > 0 => spared -= 1,
                     // Returns only on failure: then the signal is lost.
                     _ => drop(emulate_default_handler(signal)),
                 }

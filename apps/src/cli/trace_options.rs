@@ -16,7 +16,8 @@ const PART_OF_MEMORY: u64 = 10;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct TraceOptions {
-    /// Write a Paraver trace to this folder: <application>.prv, .pcf and .row
+    /// Write a Paraver trace to this folder: <application>.prv, .pcf and .row; of several processes each
+    /// writes <application>.rank-N.prv, and the first one joins them
     #[arg(long, value_name = "DIR")]
     pub(super) trace: Option<PathBuf>,
 
@@ -24,7 +25,8 @@ pub(super) struct TraceOptions {
     #[arg(long, requires = "trace")]
     pub(super) report: bool,
 
-    /// Memory for the records of all workers, as 200M or 2G [default: a tenth of what is available, 1G at most]
+    /// Memory for the records of all workers of a process, as 200M or 2G [default: a tenth of what is
+    /// available for all processes, 1G at most]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "trace")]
     trace_limit: Option<u64>,
 
@@ -63,7 +65,9 @@ impl TraceOptions {
     /// **Errors**: supersteps of a variant without lanes.
     pub(super) fn limits(&self, variant: Variant, machine: &Machine) -> Result<Limits, Error> {
         let usual = || memory::available().map_or(MOST_BYTES, |bytes| bytes / PART_OF_MEMORY);
-        let bytes = self.trace_limit.unwrap_or_else(|| usual().min(MOST_BYTES));
+        // As if all processes were on this machine, of which nothing is known here.
+        let each = || usual() / machine.processes() as u64;
+        let bytes = self.trace_limit.unwrap_or_else(|| each().min(MOST_BYTES));
         let streams = match machine.simulation() {
             Some(simulation) => machine.ranks() as u64 * u64::from(simulation.cores),
             None => machine.workers() as u64,
@@ -81,7 +85,7 @@ impl TraceOptions {
                 return Err(Error::NotTogether { option, with: variant.name() });
             }
             (None, Some(rounds)) => {
-                Extent::Rounds { rounds: rounds.clone(), ranks: machine.ranks() as u32 }
+                Extent::Rounds { rounds: rounds.clone(), ranks: machine.ranks_here().len() as u32 }
             }
         };
         Ok(Limits { records: records as usize, keep, extent })

@@ -6,29 +6,35 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use talpf_apps::Error;
 use talpf_apps::run::Machine;
-use talpf_traces::{HtmlReport, Limits, Recorder, TraceInfo, counted};
+use talpf_traces::{HtmlReport, Limits, Recorder, TraceInfo, counted, stem_of_process};
 
 use super::output::{Output, make_folder};
 use super::report::Line;
+use super::trace_pieces;
 
 /// Largest number of rows, one for each worker of each rank: Paraver counts them with 16 bits.
 const MOST_ROWS: usize = 65_535;
+
+/// Ends of the names of the files of a trace.
+const EXTENSIONS: [&str; 3] = ["prv", "pcf", "row"];
 
 /// Name of the page with the report.
 const REPORT: &str = "report.html";
 
 /// Folder that gets the trace after the run. Opening its files is tried before the run; until the
 /// trace is written, the folder is not created and its contents stay, unless records go there during
-/// the run.
+/// the run, or the run has several processes.
 pub(super) struct TraceOutput {
     limits: Limits,
     recorder: Recorder,
     started: String,
-    /// Output files: records, labels and rows.
-    files: [Output; 3],
+    /// Output files: records, labels and rows, of one of several processes and of all.
+    files: Vec<Output>,
     /// Page with a report of the trace, if there is to be one.
     report: Option<Output>,
     folder: PathBuf,
+    /// `true` if the run has several processes.
+    is_piece: bool,
     /// Stem of the file names.
     stem: &'static str,
 }
@@ -49,15 +55,28 @@ impl TraceOutput {
             let name = "ranks times workers of a trace";
             return Err(Error::OutOfRange { name, value: rows, least: 1, most: MOST_ROWS });
         }
-        let open = |extension| Output::open_in(path, Path::new(stem).with_extension(extension));
+        let pieces = piece(stem, &machine);
+        if pieces.is_some() {
+            // A process that removes a folder of its own takes it from the others.
+            make_folder(path)?;
+        }
+        let first = machine.transport().has_first_rank();
+        let stems = pieces.iter().cloned().chain(first.then(|| stem.to_owned()));
+        let names =
+            stems.flat_map(|stem| EXTENSIONS.map(|extension| format!("{stem}.{extension}")));
+        let files = names.map(|name| Output::open_in(path, name)).collect::<Result<_, _>>()?;
+        if let Some(piece) = &pieces {
+            trace_pieces::remove(path, piece)?;
+        }
         Ok(Self {
             recorder: Recorder::with_limits(limits.clone()),
             limits,
             // The same trace whenever the run is simulated.
             started: if machine.simulation().is_some() { utc(UNIX_EPOCH) } else { utc_now() },
-            files: [open("prv")?, open("pcf")?, open("row")?],
-            report: has_report.then(|| Output::open_in(path, REPORT)).transpose()?,
+            files,
+            report: (has_report && first).then(|| Output::open_in(path, REPORT)).transpose()?,
             folder: path.to_owned(),
+            is_piece: pieces.is_some(),
             stem,
         })
     }
@@ -65,7 +84,8 @@ impl TraceOutput {
     /// Creates the file that gets the records during a run on `machine`, in its folder.
     pub(super) fn spill(&mut self, machine: &Machine, comments: Vec<String>) -> Result<(), Error> {
         make_folder(&self.folder)?;
-        let file = self.folder.join(self.stem).with_extension("spill");
+        let stem = piece(self.stem, machine).unwrap_or_else(|| self.stem.to_owned());
+        let file = self.folder.join(format!("{stem}.spill"));
         let info = self.info(machine, comments);
         let recorder = Recorder::spilling(self.limits.clone(), &file, &info);
         self.recorder = recorder.map_err(Error::WriteTrace)?;
@@ -94,9 +114,9 @@ impl TraceOutput {
         self.recorder.clone()
     }
 
-    /// Returns `true` if nothing was recorded.
+    /// Returns `true` if nothing was recorded, or only the start of a process that has not met the others.
     pub(super) fn is_empty(&self) -> bool {
-        self.recorder.is_empty()
+        self.recorder.is_empty() || (self.is_piece && !self.recorder.has_processes())
     }
 
     /// Returns the output files.
@@ -104,8 +124,9 @@ impl TraceOutput {
         self.files.iter().chain(&self.report)
     }
 
-    /// Writes the records of a run on `machine`, and their report, and returns lines with the paths.
-    /// Warns on the error stream of records that are missing.
+    /// Writes the records of a run on `machine`, and their report, and returns lines with the paths. Of
+    /// several processes the first one joins the traces of all, and only that one has lines. Warns on the
+    /// error stream of what is missing.
     pub(super) fn write(
         self,
         machine: &Machine,
@@ -118,20 +139,46 @@ impl TraceOutput {
         let files = recorder.write_paraver(&folder, stem, &info).map_err(Error::WriteTrace)?;
         let (kept, dropped) = (recorder.record_count(), recorder.dropped_count());
         recorder.remove_spill().map_err(Error::WriteTrace)?;
-        let path = files.prv.display();
         if let Some(loss) = loss(&files.prv, dropped) {
-            // With a single call, as errors; those of the stream are ignored.
-            let _ = io::stderr().write_all(format!("warning: {loss}\n").as_bytes());
+            warn(&loss);
         }
-        let line = format!("{path} ({}, {dropped} dropped)", counted(kept, "record"));
+        let (path, line) = match machine.processes() {
+            1 => {
+                let path = files.prv.display();
+                let line = format!("{path} ({}, {dropped} dropped)", counted(kept, "record"));
+                (files.prv, line)
+            }
+            _ if !machine.transport().has_first_rank() => return Ok(Vec::new()),
+            processes => {
+                let pieces = trace_pieces::join(&folder, stem, machine)?;
+                if let Some(lost) = pieces.lost() {
+                    warn(&lost);
+                }
+                let path = pieces.files.prv;
+                let line = format!("{} (joined, {processes} processes)", path.display());
+                (path, line)
+            }
+        };
         let mut lines = vec![("trace", line)];
         if let Some(output) = report {
             lines.push(("report", output.path().display().to_string()));
-            let report = HtmlReport::of(&files.prv, title).map_err(Error::ReadTrace)?;
+            let report = HtmlReport::of(&path, title).map_err(Error::ReadTrace)?;
             output.write(|out| report.write(out))?;
         }
         Ok(lines)
     }
+}
+
+/// Returns the stem of the trace of this process, if the run has several.
+fn piece(stem: &str, machine: &Machine) -> Option<String> {
+    let first = machine.ranks_here().start as u32;
+    (machine.processes() > 1).then(|| stem_of_process(stem, first))
+}
+
+/// Prints a warning on the error stream.
+fn warn(text: &str) {
+    // With a single call, as errors; those of the stream are ignored.
+    let _ = io::stderr().write_all(format!("warning: {text}\n").as_bytes());
 }
 
 /// Describes the records that a trace lacks; `None` if it has all.

@@ -1,7 +1,7 @@
 //! Machine of a run: ranks, workers and settings.
 
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use talpf::{PollingFrequency, Profile, Settings};
 use talpf_traces::counted;
@@ -181,6 +181,18 @@ impl Machine {
     /// Returns the transport between the ranks.
     pub fn transport(self) -> Transport {
         self.transport
+    }
+
+    /// Returns the number of processes.
+    pub fn processes(self) -> usize {
+        self.transport.process(self.ranks).map_or(1, |(_, processes)| processes)
+    }
+
+    /// Returns the ranks of this process.
+    pub fn ranks_here(self) -> Range<usize> {
+        let (process, processes) = self.transport.process(self.ranks).unwrap_or((0, 1));
+        let each = self.ranks / processes;
+        process * each..(process + 1) * each
     }
 
     /// Returns `true` if graphs are replayed.

@@ -34,7 +34,7 @@ pub use interrupt::Interrupt;
 pub use launched::Launched;
 pub use machine::{Machine, Simulation, Slowdown};
 pub use membership::{Links, Membership};
-pub use observer::Observer;
+pub use observer::{Observer, OtherMetrics};
 pub use progress::Progress;
 pub use solution::Solution;
 pub use transport::Transport;

@@ -1,6 +1,9 @@
 //! Observers of a run.
 
-use talpf_runtime::{Clock, GraphRecorder, Monitor};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use talpf_runtime::{Clock, GraphRecorder, Metrics, Monitor};
 use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
 use super::{Interrupt, Progress};
@@ -14,10 +17,37 @@ pub struct Observer {
     pub recorder: Option<Recorder>,
     /// Monitor of the runtime, in a variant with tasks.
     pub monitor: Monitor,
+    /// Metrics of the other processes, in that of rank 0, once these have given their results.
+    pub other_metrics: OtherMetrics,
     /// Recorder of the task graph, if any.
     pub graph: Option<GraphRecorder>,
-    /// Handle that ends the run, if the ranks of a variant with tasks are in this process.
+    /// Handle that ends the run, if the ranks of a variant with tasks are in this process, or the run is
+    /// traced.
     pub interrupt: Interrupt,
+}
+
+/// Sum of the metrics of other processes. Clones have the same.
+#[derive(Clone, Debug, Default)]
+pub struct OtherMetrics {
+    sum: Arc<Mutex<Option<Metrics>>>,
+}
+
+impl OtherMetrics {
+    /// Adds the metrics of a process.
+    pub(crate) fn add(&self, metrics: Option<Metrics>) {
+        let mut sum = self.sum.lock();
+        match (&mut *sum, metrics) {
+            (Some(sum), Some(metrics)) => sum.add(&metrics),
+            (sum, metrics) => *sum = sum.take().or(metrics),
+        }
+    }
+
+    /// Returns the metrics of the run: those of this process, with those of the others.
+    pub fn with_own(&self, own: Metrics) -> Metrics {
+        let mut all = own;
+        self.sum.lock().iter().for_each(|others| all.add(others));
+        all
+    }
 }
 
 impl Observer {

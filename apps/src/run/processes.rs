@@ -6,6 +6,8 @@ use std::thread;
 
 use ibverbs_sim::Rail;
 use ibverbs_sim::bootstrap::{Connected, PmiBootstrap, PmiLaunch, connect};
+use talpf::SyncMode;
+use talpf_runtime::Metrics;
 #[cfg(feature = "mpi")]
 use tampi_shim::mpi::{self, Library, MpiWire};
 
@@ -27,6 +29,10 @@ enum Joined {
 thread_local! {
     /// Connection from the creation of a machine of processes to its run, on the same thread.
     static JOINED: RefCell<Option<Joined>> = const { RefCell::new(None) };
+
+    /// Rail of a run that is traced, from its end to that of the process: others take its loss for a sign
+    /// that this process has written its trace.
+    static ENDED: RefCell<Option<Arc<dyn Rail>>> = const { RefCell::new(None) };
 }
 
 /// Way in which a process finds the others of its run.
@@ -74,7 +80,7 @@ pub fn join(
     let machine = Machine::new(ranks, workers.unwrap_or(share))?;
     JOINED.set(Some(Joined::Rail(connected.rail)));
     let (process, connections) = (process as usize, connected.connections);
-    Ok(machine.over(Transport::Processes { process, connections }))
+    Ok(machine.over(Transport::Processes { process, processes: size, connections }))
 }
 
 fn connect_by_pmi(
@@ -101,6 +107,18 @@ pub fn join_mpi(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine,
     Ok(Machine::new(size, workers.unwrap_or(share))?.over(Transport::Mpi { rank }))
 }
 
+/// Returns `true` if a process of the traced run that this thread has ended has left it, too, and so
+/// has written its trace if it ever does. That is not known of processes that MPI connects.
+pub fn has_left(process: usize) -> bool {
+    ENDED.with_borrow(|rail| {
+        rail.as_ref().is_some_and(|rail| {
+            // Nothing that comes after the end matters, but for losses, which the rail keeps.
+            rail.poll(&mut |_| {});
+            rail.is_lost(process as u32)
+        })
+    })
+}
+
 /// Runs `program` on the ranks of this process. Returns the parts of the result by rank in the process
 /// of rank 0, and the seconds of the slowest rank.
 pub(super) fn on_ranks_of_process<F>(
@@ -118,11 +136,33 @@ where
         (Communication::OneSided(protocol), joined) => {
             let config = ranks::talpf_config(machine, runtime)?;
             let main = |ctx: talpf::Context| {
+                if observer.recorder.is_some() {
+                    // What is recorded is written if a signal ends the run.
+                    observer.interrupt.covers(ctx.group());
+                }
                 let part = program(RankContext::OneSided(ctx.clone(), protocol));
-                async move { gather::by_puts(&ctx, numbers(part.await?)).await }
+                let observer = observer.clone();
+                async move {
+                    let part = part.await?;
+                    let rank = ctx.rank().0;
+                    if let Some(recorder) = &observer.recorder {
+                        ranks::mark_timed_part(recorder, rank, &part);
+                        // What follows is no part of the program. No rank gathers before all have
+                        // stopped.
+                        ctx.sync(SyncMode::DEFAULT).await?;
+                        ctx.stop_trace();
+                        ctx.sync(SyncMode::DEFAULT).await?;
+                    }
+                    let is_first = machine.ranks_here().start == rank as usize;
+                    let metrics = observer.monitor.metrics().filter(|_| is_first);
+                    gather::by_puts(&ctx, numbers(part, metrics.as_ref())).await
+                }
             };
             match joined {
                 Joined::Rail(rail) => {
+                    if observer.recorder.is_some() {
+                        ENDED.set(Some(Arc::clone(&rail)));
+                    }
                     let ranks = config.ranks / rail.processes();
                     let parts = talpf::exec_on_rail(rail, talpf::Config { ranks, ..config }, main);
                     parts.map(|parts| parts.into_iter().next().flatten())
@@ -140,19 +180,44 @@ where
             mpi::run(library, config, |world| {
                 let messages = Messages::new(world.clone(), waiting);
                 let part = program(RankContext::TwoSided(messages));
-                async move { gather::by_messages(&world, numbers(part.await?)).await }
+                let monitor = observer.monitor.clone();
+                async move {
+                    let numbers = numbers(part.await?, monitor.metrics().as_ref());
+                    gather::by_messages(&world, numbers).await
+                }
             })
         }
-    }?;
-    Ok(parts.map(|mut parts| {
-        let seconds = parts.iter_mut().filter_map(Vec::pop).fold(0.0, f64::max);
+    };
+    // The interruption explains more than the errors it causes.
+    observer.interrupt.covers_nothing()?;
+    Ok(parts?.map(|mut parts| {
+        let all = parts.iter_mut().enumerate().map(|(rank, part)| {
+            let (seconds, metrics) = cut(part);
+            // Those of this process go on.
+            let of_others = metrics.filter(|_| !machine.ranks_here().contains(&rank));
+            observer.other_metrics.add(of_others);
+            seconds
+        });
+        let seconds = all.fold(0.0, f64::max);
         (parts, seconds)
     }))
 }
 
-/// Converts a part to numbers: those of the result, and its seconds.
-fn numbers(part: Part) -> Vec<f64> {
+/// Converts a part to numbers: those of the result, the metrics of its process, the number of those, and
+/// the seconds.
+fn numbers(part: Part, metrics: Option<&Metrics>) -> Vec<f64> {
     let mut numbers = part.result;
-    numbers.push((part.ended - part.started).as_secs_f64());
+    let words = metrics.map(Metrics::to_words).unwrap_or_default();
+    let count = words.len();
+    numbers.extend(words.into_iter().map(f64::from_bits));
+    numbers.extend([count as f64, (part.ended - part.started).as_secs_f64()]);
     numbers
+}
+
+/// Takes the seconds and the metrics off the numbers of a part.
+fn cut(part: &mut Vec<f64>) -> (f64, Option<Metrics>) {
+    let (seconds, count) = (part.pop().unwrap_or(0.0), part.pop().unwrap_or(0.0));
+    let words = part.split_off(part.len().saturating_sub(count as usize));
+    let words: Vec<u64> = words.into_iter().map(f64::to_bits).collect();
+    (seconds, Metrics::from_words(&words))
 }

@@ -111,7 +111,7 @@ where
     observer.interrupt.covers_nothing()?;
     let parts = parts?;
     if let Some(recorder) = &observer.recorder {
-        mark_timed_parts(recorder, &parts);
+        (0..).zip(&parts).for_each(|(rank, part)| mark_timed_part(recorder, rank, part));
     }
     let started = parts.iter().map(|part| part.started).min();
     let ended = parts.iter().map(|part| part.ended).max();
@@ -120,14 +120,12 @@ where
     Ok((parts.into_iter().map(|part| part.result).collect(), seconds))
 }
 
-/// Records where the timed part of each rank began and ended.
-fn mark_timed_parts(recorder: &Recorder, parts: &[Part]) {
+/// Records where the timed part of a rank began and ended.
+pub(super) fn mark_timed_part(recorder: &Recorder, rank: u32, part: &Part) {
     let mut stream = recorder.stream(0);
-    for (rank, part) in (0..).zip(parts) {
-        for (time, value) in [(part.started, 1), (part.ended, 0)] {
-            let event = Event::Value { rank, kind: ValueKind::TimedPart, value };
-            stream.record(time.as_nanos() as u64, event);
-        }
+    for (time, value) in [(part.started, 1), (part.ended, 0)] {
+        let event = Event::Value { rank, kind: ValueKind::TimedPart, value };
+        stream.record(time.as_nanos() as u64, event);
     }
 }
 

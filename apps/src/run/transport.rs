@@ -13,6 +13,8 @@ pub enum Transport {
     Processes {
         /// Number of this process.
         process: usize,
+        /// Number of processes.
+        processes: usize,
         /// Connections between the processes.
         connections: Connections,
     },
@@ -33,6 +35,19 @@ impl Transport {
             #[cfg(feature = "mpi")]
             Self::Mpi { rank } => rank == 0,
         }
+    }
+
+    /// Returns the number of this process, and the number of processes, if the `ranks` ranks are in
+    /// several.
+    pub(super) fn process(self, ranks: usize) -> Option<(usize, usize)> {
+        let process = match self {
+            Self::Verbs => (0, 1),
+            Self::Processes { process, processes, .. } => (process, processes),
+            #[cfg(feature = "mpi")]
+            Self::Mpi { rank } => (rank, ranks),
+        };
+        let _ = ranks;
+        Some(process).filter(|(_, processes)| *processes > 1)
     }
 
     /// Returns the connections between processes that we have connected.

@@ -111,7 +111,7 @@ fn what_processes_cannot_do_is_an_error_of_theirs() {
         ("jacobi --variant tampi", "tampi is not supported with --transport auto"),
         ("jacobi --variant serial", "variant serial has no ranks to run as processes"),
         ("jacobi --ranks 3", "ranks is 3, expected a multiple of 2, the number of processes"),
-        ("jacobi --trace /nowhere", "--trace is not supported with --transport auto"),
+        ("jacobi --graph /nowhere", "--graph is not supported with --transport auto"),
         (
             "jacobi --server h:1 --process 0 --processes 2",
             "--server is not supported with talpf launch",
@@ -157,7 +157,7 @@ fn endless(processes: usize) -> (Child, Vec<Pid>) {
 }
 
 /// Waits until the processes of a launcher have workers.
-fn started_by(launcher: &Child, processes: usize) -> Vec<Pid> {
+pub(crate) fn started_by(launcher: &Child, processes: usize) -> Vec<Pid> {
     let begin = Instant::now();
     loop {
         let children = children_of(launcher.id());

@@ -10,6 +10,7 @@ mod graph;
 mod info;
 mod jacobi;
 mod launch;
+mod launch_trace;
 #[cfg(feature = "tracing")]
 mod log;
 mod machines;

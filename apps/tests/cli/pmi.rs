@@ -59,7 +59,7 @@ fn processes_with_other_settings_or_variants_for_mpi_are_refused() {
         ("jacobi --transport verbs", "mpirun has started 2 processes"),
         ("compare jacobi --out /nowhere", "mpirun has started 2 processes"),
         ("jacobi --ranks 3", "ranks is 3, expected a multiple of 2, the number of processes"),
-        ("jacobi --trace /nowhere", "--trace is not supported with --transport auto"),
+        ("jacobi --graph /nowhere", "--graph is not supported with --transport auto"),
     ] {
         let (_launcher, there) = UnixStream::pair().unwrap();
         let error = error_of(&process(arguments, 0, 2, Some(there)).output().unwrap());

@@ -30,7 +30,8 @@ pub(super) struct CutOptions {
 
 #[derive(Args, Debug)]
 pub(super) struct MergeOptions {
-    /// Traces with the same ranks, workers and cpus; the .pcf and .row are those of the first
+    /// Traces with the same ranks, workers and cpus, such as those of the processes of a run; the .row is
+    /// that of the first
     #[arg(value_name = "FILE.prv", required = true)]
     files: Vec<PathBuf>,
 
