@@ -27,7 +27,7 @@
 //!
 //! **States** of a sender: open, closing, closed or failed; only its program moves it on. Of a sender at the
 //! receiver: open, closed while items are under way, ended. An end that is dropped says so; the ends
-//! at one rank share the [`Registration`](end::Registration) of its slot, which goes with the last of them.
+//! at one rank share the [`Registration`] of its slot, which goes with the last of them.
 //!
 //! **Threads.** An end is used by one thread at a time. All that several threads reach is in the table of
 //! notifications.
