@@ -1,6 +1,6 @@
 //! Waiting until a worker has nothing else to do, and the conditions that it polls meanwhile.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,6 +27,29 @@ pub(crate) struct IdleWaiters {
     queue: Mutex<VecDeque<Waiter>>,
     /// Time at which the first waiter will have waited too long.
     first_ns: AtomicU64,
+}
+
+/// Polls of an idle worker that another worker's task lasts, so that it is no short one: after a short
+/// one that worker polls by itself, and what it polls for should not have moved.
+const POLLS_OF_TASK: u32 = 16;
+
+/// The tasks in which an idle worker, which polls, has found the others: the steps of each worker,
+/// and the number of polls since.
+pub(super) struct OthersTasks(Box<[Cell<(u64, u32)>]>);
+
+impl OthersTasks {
+    pub(super) fn new(workers: usize) -> Self {
+        OthersTasks((0..workers).map(|_| Cell::default()).collect())
+    }
+
+    /// Notes a poll while `worker` is in the task with this number of steps. Returns `true` if that
+    /// is no short one.
+    pub(super) fn lasts(&self, worker: usize, steps: u64) -> bool {
+        let (found, polls) = self.0[worker].get();
+        let polls = if found == steps { polls.saturating_add(1) } else { 0 };
+        self.0[worker].set((steps, polls));
+        polls >= POLLS_OF_TASK
+    }
 }
 
 /// A task that waits for idleness.
@@ -375,5 +398,19 @@ mod loom_tests {
             let wakes = woken.0.load(Ordering::Relaxed);
             assert!((1..=2).contains(&wakes), "{wakes} wakes");
         });
+    }
+}
+
+#[cfg(all(test, not(talpf_loom), not(talpf_shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_lasts_after_some_polls_of_an_idle_worker_and_short_ones_never_do() {
+        let others = OthersTasks::new(3);
+        assert!((0..4 * POLLS_OF_TASK).all(|poll| !others.lasts(1, u64::from(2 * poll + 1))));
+        let polls = (0..2 * POLLS_OF_TASK).map(|_| (others.lasts(1, 1), others.lasts(2, 5)));
+        let first = polls.enumerate().find(|(_, lasts)| *lasts == (true, true));
+        assert_eq!(first.map(|(poll, _)| poll as u32), Some(POLLS_OF_TASK));
     }
 }

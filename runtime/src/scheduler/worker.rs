@@ -10,7 +10,7 @@ use crossbeam_utils::{Backoff, CachePadded};
 use talpf_primitives::{Ordering, Parker, thread};
 use talpf_traces::{LabelId, State, Stream};
 
-use super::idleness::CurrentWatch;
+use super::idleness::{CurrentWatch, OthersTasks};
 use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
 use super::policy::Policy;
@@ -56,6 +56,7 @@ pub(crate) struct Worker {
     /// The group of the last tasks that this worker has completed, if somebody may wait for them.
     unsettled: Cell<Option<&'static GroupInner>>,
     pub(super) current_watch: CurrentWatch,
+    others_tasks: OthersTasks,
     pub(super) thief: Thief,
     pub(super) sampler: Sampler,
 }
@@ -85,6 +86,7 @@ impl Worker {
         let own = recorder.filter(|_| core_streams.is_none());
         let stream = own.map(|recorder| recorder.stream(index as u32));
         let thief = Thief::new(shared.workers());
+        let others_tasks = OthersTasks::new(shared.slots.len());
         let slot = Arc::clone(&shared.slots[index]);
         let policies = shared.config.policies;
         Worker {
@@ -107,6 +109,7 @@ impl Worker {
             spans: WorkerSpans::default(),
             unsettled: Cell::new(None),
             current_watch: CurrentWatch::default(),
+            others_tasks,
             thief,
             sampler: Sampler::new(),
         }
@@ -327,7 +330,8 @@ impl Worker {
     }
 
     /// Polls for a task that waits for this worker to be idle, and takes over one that waits for a
-    /// worker which is in a task. Returns `true` if there is any.
+    /// worker which is in a task, a long one if this worker polls already. Returns `true` if there
+    /// is any.
     pub(super) fn attend(&self) -> bool {
         let attend = || self.slot().idle_waiters.attend(self.meter(), &self.current_watch);
         let own = self.shared.call_back(IDLE_POLL, attend).unwrap_or_else(|| {
@@ -336,7 +340,10 @@ impl Worker {
         });
         let others = self.shared.slots.iter().enumerate();
         let mut others = others.filter(|(other, slot)| {
-            *other != self.index && !slot.idle_waiters.is_empty() && slot.hot.is_in_task()
+            *other != self.index
+                && !slot.idle_waiters.is_empty()
+                && slot.hot.is_in_task()
+                && (!own || self.others_tasks.lasts(*other, slot.hot.steps.load(Ordering::Relaxed)))
         });
         let adopted = others.find_map(|(_, slot)| slot.idle_waiters.pop());
         let any = own || adopted.is_some();
