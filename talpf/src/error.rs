@@ -2,6 +2,7 @@
 //! list of all, each with its text.
 
 mod construction;
+mod queue;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,8 @@ use talpf_runtime::{ArrayLabel, Rect};
 
 use crate::numbers::{Elements, LOCAL_SLOT, LaneNumber, Rank, Round};
 use crate::window::Kind;
+
+pub use self::queue::QueueError;
 
 /// An error of the one-sided layer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -381,42 +384,9 @@ pub enum Error {
         /// The id.
         id: u32,
     },
-    /// A queue cannot go on: its other end is lost, or the run has failed.
-    #[error("{rank} cannot go on with the queue of {receiver}: {reason}")]
-    QueueFailed {
-        /// The rank whose end of the queue it is.
-        rank: Rank,
-        /// The rank that receives.
-        receiver: Rank,
-        /// The failure, with the rank that it is of.
-        reason: String,
-    },
-    /// The receiver of a queue was dropped before its senders were closed.
-    #[error("{rank} sends to the queue of {receiver}, which has dropped its receiver")]
-    ReceiverDropped {
-        /// The rank that sends.
-        rank: Rank,
-        /// The rank that received.
-        receiver: Rank,
-    },
-    /// An item was sent after the sender was closed.
-    #[error("{rank} sends to the queue of {receiver} after it has closed its sender")]
-    SenderClosed {
-        /// The rank that sends.
-        rank: Rank,
-        /// The rank that receives.
-        receiver: Rank,
-    },
-    /// A rank has no such end of a queue, or has taken it.
-    #[error("{rank} has no {end} of the queue of {receiver}")]
-    NoQueueEnd {
-        /// The rank.
-        rank: Rank,
-        /// `sender` or `receiver`.
-        end: &'static str,
-        /// The rank that receives.
-        receiver: Rank,
-    },
+    /// An error of a remote queue.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
     /// The two ends of a double-buffered channel do not match.
     #[error("double-buffered channel: {what} is {here} here and {there} at {rank}")]
     LinksDiffer {

@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use futures::{SinkExt, StreamExt};
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, QueueError};
 use crate::numbers::Rank;
 use crate::queue::{QueueReceiver, QueueSender};
 
@@ -72,8 +72,8 @@ impl<Q: Pod + Send + Sync, A: Pod + Send + Sync> CallClient<Q, A> {
     /// Calls the server and returns its answer.
     ///
     /// **Completion**: the answer has come. If the future is dropped before, the server may have got the request.
-    /// **Errors**: a server that has ended ([`Error::ReceiverDropped`], [`Error::QueueFailed`]); a run
-    /// that has failed ([`Error::QueueFailed`]).
+    /// **Errors**: a server that has ended ([`QueueError::ReceiverDropped`], [`QueueError::Failed`]); a run
+    /// that has failed ([`QueueError::Failed`]).
     pub async fn call(&mut self, request: Q) -> Result<A, Error> {
         if self.is_under_way {
             self.requests.flush().await?;
@@ -88,7 +88,7 @@ impl<Q: Pod + Send + Sync, A: Pod + Send + Sync> CallClient<Q, A> {
         let answer = self.answers.next().await;
         self.is_under_way = false;
         let (rank, receiver) = (self.answers.receiver(), self.requests.receiver());
-        answer.unwrap_or(Err(Error::ReceiverDropped { rank, receiver }))
+        answer.unwrap_or(Err(Error::Queue(QueueError::ReceiverDropped { rank, receiver })))
     }
 }
 
@@ -97,7 +97,7 @@ impl<Q: Pod + Send + Sync, A: Pod + Send + Sync> CallServer<Q, A> {
     /// client is dropped. `answer` also gets the client.
     ///
     /// **Errors**: a client lost in a panic, after the others have ended; a run that has failed
-    /// ([`Error::QueueFailed`]).
+    /// ([`QueueError::Failed`]).
     pub async fn serve<F>(mut self, mut answer: impl FnMut(Rank, Q) -> F) -> Result<(), Error>
     where
         F: Future<Output = A> + Send,
@@ -124,7 +124,7 @@ impl<Q: Pod + Send + Sync, A: Pod + Send + Sync> CallServer<Q, A> {
             return Ok(());
         };
         match self.answers[place].1.send(answer).await {
-            Err(Error::ReceiverDropped { .. }) => Ok(()),
+            Err(Error::Queue(QueueError::ReceiverDropped { .. })) => Ok(()),
             sent => sent,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counts::OutOfRange;
 use super::signal::Signal;
-use crate::error::Error;
+use crate::error::{Error, QueueError};
 use crate::notification::{Notification, Notifications};
 use crate::numbers::Rank;
 use crate::operation::{Operation, notify};
@@ -73,7 +73,7 @@ impl End {
     /// Returns the error of a queue that cannot go on.
     #[cold]
     pub(super) fn failed(&self, reason: String) -> Error {
-        Error::QueueFailed { rank: self.rank(), receiver: self.receiver, reason }
+        Error::Queue(QueueError::Failed { rank: self.rank(), receiver: self.receiver, reason })
     }
 
     /// Returns the error of a wait for the other end.

@@ -53,7 +53,7 @@ use self::end::{End, Registration};
 use self::ring::Rings;
 use crate::all_gather::Call;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, QueueError};
 use crate::numbers::Rank;
 use crate::slot::Use;
 
@@ -114,7 +114,7 @@ impl<T: Pod + Send + Sync> RemoteQueue<T> {
     }
 
     fn has_no(&self, end: &'static str) -> Error {
-        Error::NoQueueEnd { rank: self.rank, end, receiver: self.receiving }
+        Error::Queue(QueueError::NoEnd { rank: self.rank, end, receiver: self.receiving })
     }
 }
 

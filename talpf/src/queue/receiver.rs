@@ -23,9 +23,9 @@ use crate::numbers::Rank;
 /// **Ordering**: the items of one sender come in the order in which they were sent, each once; puts
 /// of different senders in the order in which they come here.
 /// **Completion**: the stream ends when every sender is closed or dropped, and all items were taken.
-/// When the receiver is dropped before, its senders fail.
+/// Senders of a receiver that is dropped before fail.
 /// **Errors**: a sender lost in a panic, after which the items of the others still come; a run that
-/// has failed ([`Error::QueueFailed`]), after which the stream ends.
+/// has failed ([`QueueError::Failed`](crate::QueueError::Failed)), after which the stream ends.
 /// **Cost**: a sender gets its credit back when half of its ring was taken.
 pub struct QueueReceiver<T: Pod + Send + Sync> {
     end: End,

@@ -14,7 +14,7 @@ use super::batch::Batch;
 use super::counts::SendCounts;
 use super::end::End;
 use super::signal::{Count, Signal};
-use crate::error::Error;
+use crate::error::{Error, QueueError};
 use crate::notification::{Notification, Wait};
 use crate::numbers::Rank;
 use crate::operation::{Operation, put_notified};
@@ -31,8 +31,8 @@ use crate::slot::MemorySlot;
 /// the receiver has no room they wait until the receiver has taken some. `close` announces the end
 /// after the last item. A sender that is dropped closes itself, and a task of the rank sends
 /// what was not flushed; one that is dropped by a panic makes the receiver fail.
-/// **Errors**: a receiver that was dropped ([`Error::ReceiverDropped`]) or lost in a panic; a run that has failed
-/// ([`Error::QueueFailed`]); an item after `close`. A sender that has failed returns its error again.
+/// **Errors**: a receiver that was dropped ([`QueueError::ReceiverDropped`]) or lost in a panic; a run that has failed
+/// ([`QueueError::Failed`]); an item after `close`. A sender that has failed returns its error again.
 /// Items that were posted before may or may not have been taken.
 pub struct QueueSender<T: Pod + Send + Sync> {
     end: End,
@@ -109,7 +109,7 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
             State::Failed(error) => Err(error.clone()),
             State::Closing(_) | State::Closed => {
                 let (rank, receiver) = (self.end.rank(), self.end.receiver);
-                Err(Error::SenderClosed { rank, receiver })
+                Err(Error::Queue(QueueError::SenderClosed { rank, receiver }))
             }
         }
     }
@@ -209,7 +209,9 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
                 let credited = self.counts.credit(taken);
                 credited.map_err(|range| self.end.out_of_range(receiver, range))
             }
-            Some(Signal::Closed(_)) => Err(Error::ReceiverDropped { rank, receiver }),
+            Some(Signal::Closed(_)) => {
+                Err(Error::Queue(QueueError::ReceiverDropped { rank, receiver }))
+            }
             Some(Signal::Lost) => {
                 Err(self.end.failed(format!("a body of {receiver} that receives has panicked")))
             }

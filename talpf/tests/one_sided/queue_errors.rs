@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::poll_immediate;
 use futures::{SinkExt, StreamExt};
-use talpf::{Error, Rank};
+use talpf::{Error, QueueError, Rank};
 
 use crate::common::{self, says};
 
 /// Asserts that the error of a rank is that of its queue with these parts, or that of the run.
 fn queue_failed(error: &Error, parts: &[&str]) {
     if !matches!(error, Error::PeerFailed { .. }) {
-        assert!(matches!(error, Error::QueueFailed { .. }), "{error:?}");
+        assert!(matches!(error, Error::Queue(QueueError::Failed { .. })), "{error:?}");
         says(error, parts);
     }
 }
@@ -113,7 +113,10 @@ fn a_receiver_that_is_dropped_ends_its_senders() {
             for error in
                 [error, sender.send(6).await.unwrap_err(), sender.close().await.unwrap_err()]
             {
-                assert!(matches!(error, Error::ReceiverDropped { receiver: Rank(1), .. }));
+                assert!(matches!(
+                    error,
+                    Error::Queue(QueueError::ReceiverDropped { receiver: Rank(1), .. })
+                ));
                 says(&error, &[&own, "queue of rank 1", "dropped"]);
             }
             Ok(())
@@ -194,7 +197,8 @@ fn ends_fail_with_the_rank_that_failed() {
         assert!(ended.is_err());
         for error in failures.lock().unwrap().iter() {
             // A receiver that its failing rank drops is known first.
-            if !matches!(error, Error::ReceiverDropped { receiver: Rank(0), .. }) {
+            if !matches!(error, Error::Queue(QueueError::ReceiverDropped { receiver: Rank(0), .. }))
+            {
                 queue_failed(error, &[&format!("rank {failing}"), "slot 99"]);
             }
         }

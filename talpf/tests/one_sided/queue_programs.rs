@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use futures::future::{BoxFuture, join_all};
 use futures::{SinkExt, StreamExt};
 use proptest::prelude::*;
-use talpf::{Config, Context, Error, QueueReceiver, QueueSender, Rank};
+use talpf::{Config, Context, Error, QueueError, QueueReceiver, QueueSender, Rank};
 
 use crate::common;
 
@@ -196,7 +196,7 @@ proptest! {
                 prop_assert_eq!(&items, &Vec::from_iter(1..=items.len() as u64));
                 let error = &ends[sender.rank as usize][number].1;
                 let is_dropped = |error: &Error| match error {
-                    Error::ReceiverDropped { rank, receiver } => {
+                    Error::Queue(QueueError::ReceiverDropped { rank, receiver }) => {
                         (rank.0, receiver.0) == (sender.rank, queue.receiver)
                     }
                     _ => false,

@@ -4,7 +4,7 @@
 use std::future::ready;
 
 use futures::future::poll_immediate;
-use talpf::{Error, Rank};
+use talpf::{Error, QueueError, Rank};
 
 use crate::common;
 
@@ -85,7 +85,7 @@ fn a_server_that_is_gone_is_an_error() {
                 let error = client.call(1).await.unwrap_err();
                 let of_server = |receiver: Rank| receiver == Rank(0);
                 assert!(
-                    matches!(error, Error::ReceiverDropped { receiver, .. } if of_server(receiver)),
+                    matches!(error, Error::Queue(QueueError::ReceiverDropped { receiver, .. }) if of_server(receiver)),
                     "{error:?}"
                 );
             }
