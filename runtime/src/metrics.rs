@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::scheduler::CoreTimes;
 
 /// Counts of the workers of a runtime since it started.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {
     /// Number of tasks that were spawned, mains and services included. The tasks of a replayed
@@ -77,27 +77,17 @@ impl Metrics {
     }
 }
 
-/// Words of [`Metrics::to_words`] before the idle times of the workers.
-const COUNTS: usize = 12;
+/// Number of counts that add up, of the tasks and of the queues.
+const COUNTS: usize = 11;
 
 impl Metrics {
     /// Adds the counts of another runtime of the same run, as in another process: the workers of both are
     /// those of the sum, which lasts as long as the longer one.
     pub fn add(&mut self, other: &Self) {
-        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        add(&mut self.created, other.created);
-        add(&mut self.completed, other.completed);
-        add(&mut self.made_ready, other.made_ready);
-        add(&mut self.runs, other.runs);
-        add(&mut self.poll_passes, other.poll_passes);
-        add(&mut self.steals, other.steals);
-        add(&mut self.parks, other.parks);
-        add(&mut self.queued.next, other.queued.next);
-        add(&mut self.queued.own, other.queued.own);
-        add(&mut self.queued.shared, other.queued.shared);
-        add(&mut self.queued.priorities, other.queued.priorities);
-        let delays = self.delays.counts.iter_mut().zip(other.delays.counts);
-        delays.for_each(|(count, more)| add(count, more));
+        let add = |(sum, more): (&mut u64, u64)| *sum = sum.saturating_add(more);
+        let more = other.clone().counts().map(|count| *count);
+        self.counts().into_iter().zip(more).for_each(add);
+        self.delays.counts.iter_mut().zip(other.delays.counts).for_each(add);
         self.elapsed = self.elapsed.max(other.elapsed);
         self.idle.extend(&other.idle);
     }
@@ -105,10 +95,32 @@ impl Metrics {
     /// Returns the counts as words for [`from_words`](Self::from_words), which another process may call.
     /// Times of virtual cores are left out.
     pub fn to_words(&self) -> Vec<u64> {
-        let Self { created, completed, made_ready, runs, poll_passes, steals, parks, .. } = *self;
-        let QueueDepths { next, own, shared, priorities } = self.queued;
+        let counts = self.clone().counts().map(|count| *count);
         let elapsed = self.elapsed.as_nanos() as u64;
-        let counts: [u64; COUNTS] = [
+        let idle = self.idle.iter().map(|idle| idle.as_nanos() as u64);
+        counts.into_iter().chain([elapsed]).chain(self.delays.counts).chain(idle).collect()
+    }
+
+    /// Returns the metrics of these words; `None` if they are too few.
+    pub fn from_words(words: &[u64]) -> Option<Self> {
+        let (counts, rest) = words.split_first_chunk::<COUNTS>()?;
+        let (elapsed, rest) = rest.split_first()?;
+        let (delays, idle) = rest.split_first_chunk()?;
+        let mut metrics = Self {
+            delays: Delays { counts: *delays },
+            elapsed: Duration::from_nanos(*elapsed),
+            idle: idle.iter().map(|ns| Duration::from_nanos(*ns)).collect(),
+            ..Self::default()
+        };
+        metrics.counts().into_iter().zip(counts).for_each(|(count, word)| *count = *word);
+        Some(metrics)
+    }
+
+    /// Returns the counts that add up, in the order of their words.
+    fn counts(&mut self) -> [&mut u64; COUNTS] {
+        let Self { created, completed, made_ready, runs, poll_passes, steals, parks, .. } = self;
+        let QueueDepths { next, own, shared, priorities } = &mut self.queued;
+        [
             created,
             completed,
             made_ready,
@@ -120,32 +132,7 @@ impl Metrics {
             own,
             shared,
             priorities,
-            elapsed,
-        ];
-        let idle = self.idle.iter().map(|idle| idle.as_nanos() as u64);
-        counts.into_iter().chain(self.delays.counts).chain(idle).collect()
-    }
-
-    /// Returns the metrics of these words; `None` if they are too few.
-    pub fn from_words(words: &[u64]) -> Option<Self> {
-        let (counts, rest) = words.split_first_chunk::<COUNTS>()?;
-        let (delays, idle) = rest.split_first_chunk()?;
-        let &[created, completed, made_ready, runs, poll_passes, steals, parks, ..] = counts;
-        let &[.., next, own, shared, priorities, elapsed] = counts;
-        Some(Self {
-            created,
-            completed,
-            made_ready,
-            runs,
-            poll_passes,
-            steals,
-            parks,
-            queued: QueueDepths { next, own, shared, priorities },
-            delays: Delays { counts: *delays },
-            elapsed: Duration::from_nanos(elapsed),
-            idle: idle.iter().map(|ns| Duration::from_nanos(*ns)).collect(),
-            core_times: None,
-        })
+        ]
     }
 }
 
@@ -205,10 +192,10 @@ mod tests {
 
     #[test]
     fn metrics_come_back_from_their_words_and_add_up() {
-        let words: Vec<u64> = (1..).take(COUNTS + CLASSES + 3).collect();
+        let words: Vec<u64> = (1..).take(COUNTS + 1 + CLASSES + 3).collect();
         let metrics = Metrics::from_words(&words).unwrap();
         assert_eq!(metrics.to_words(), words);
-        assert_eq!(Metrics::from_words(&words[..COUNTS + CLASSES - 1]), None);
+        assert_eq!(Metrics::from_words(&words[..COUNTS + CLASSES]), None);
         let mut sum = metrics.clone();
         sum.add(&Metrics { elapsed: Duration::from_nanos(99), ..metrics.clone() });
         assert_eq!((sum.created, sum.queued.total()), (2, 2 * metrics.queued.total()));
