@@ -2,9 +2,11 @@
 //!
 //! A cell needs the new cell to its left, so a row is one chain of additions and multiplications,
 //! bound by their latency, not their rate. Several rows at a time keep as many chains in flight.
-//! Each row is two cells behind the one above it: one cell behind, it would need the cell above in
-//! the very front after that was computed, and all four additions and multiplications of a cell
-//! would be links of the chain instead of the last two.
+//! Each row is some cells behind the one above it, for two reasons. The cell above is written well
+//! before it is read: one cell behind, all four additions and multiplications of a cell would be
+//! links of the chain instead of the last two. And in a matrix whose rows are nearly a multiple of
+//! 4 KiB long, as with a border around 512 columns, the cells of a front lie in different sets of the
+//! cache.
 
 use std::array;
 use std::ops::Range;
@@ -28,7 +30,7 @@ pub struct Ring<'a> {
 }
 
 /// Number of cells that a row is behind the one above it.
-const LAG: usize = 2;
+const LAG: usize = 5;
 
 /// Computes one Gauss-Seidel step on a rectangle (`rows x cols`) inside `ring`.
 ///
@@ -45,9 +47,8 @@ pub fn sweep(mut block: ArrayViewMut2<'_, f64>, ring: Ring<'_>) {
     }
     let rows = block.rows_mut().into_iter();
     let mut rows: Vec<&mut [f64]> = rows.map(|row| row.into_slice().expect(SIDE_BY_SIDE)).collect();
-    // Six rows need all registers; fewer wait for their chains.
-    let mut done = sweep_rows::<6>(&mut rows, 0, ring);
-    done = sweep_rows::<4>(&mut rows, done, ring);
+    // The additions of four rows take as long as one link of a chain, so more rows gain nothing.
+    let mut done = sweep_rows::<4>(&mut rows, 0, ring);
     done = sweep_rows::<2>(&mut rows, done, ring);
     sweep_rows::<1>(&mut rows, done, ring);
 }
@@ -105,7 +106,7 @@ fn mean(up: f64, down: f64, right: f64, left: f64) -> f64 {
 }
 
 /// Computes rows of which number `k` is at column `front - LAG * k`: the row above it has computed
-/// that column two fronts earlier, and the row below gets there two fronts later.
+/// that column `LAG` fronts earlier, and the row below gets there `LAG` fronts later.
 // A function of its own: inlined, a chain goes through memory.
 #[inline(never)]
 fn sweep_together<const ROWS: usize>(
@@ -124,22 +125,17 @@ fn sweep_together<const ROWS: usize>(
         front_at_edge(up, &mut rows, down, sides, front);
     }
     if !inner.is_empty() {
-        // Cells to the left, and cells that the rows below need next, kept in registers, so that
-        // no cell is read that was just written.
         let mut left: [f64; ROWS] = array::from_fn(|k| match behind - LAG * k {
             0 => sides[k].0,
             col => rows[k][col - 1],
         });
-        let mut above: [f64; ROWS] =
-            array::from_fn(|k| if k == 0 { 0.0 } else { rows[k - 1][behind - LAG * k] });
         for front in inner.clone() {
             let next: [f64; ROWS] = array::from_fn(|k| {
                 let col = front - LAG * k;
-                let up = if k == 0 { up[col] } else { above[k] };
+                let up = if k == 0 { up[col] } else { rows[k - 1][col] };
                 let down = if k == ROWS - 1 { down[col] } else { rows[k + 1][col] };
                 mean(up, down, rows[k][col + 1], left[k])
             });
-            above[1..].copy_from_slice(&left[..ROWS - 1]);
             left = next;
             for (k, cell) in left.into_iter().enumerate() {
                 rows[k][front - LAG * k] = cell;
