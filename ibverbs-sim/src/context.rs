@@ -8,6 +8,7 @@ use std::{
 
 use talpf_primitives::{AtomicBool, Mutex, Ordering};
 
+use crate::control_plane;
 use crate::{
     AsyncEvent, CompletionChannel, CompletionQueue, DeviceAttributes, Error, PortAttributes,
     PortState, ProtectionDomain, Result, deferred::Deferred, device::DeviceCore, timers::Timers,
@@ -136,6 +137,7 @@ impl ContextCore {
 
     #[cold]
     pub(crate) fn raise(&self, event: AsyncEvent) {
+        control_plane::raises(self.process(), &event);
         let mut events = self.events.lock();
         if events.len() == MAX_EVENTS {
             events.pop_front();

@@ -70,6 +70,7 @@ mod completion_channel;
 mod completion_queue;
 mod completion_status;
 mod context;
+mod control_plane;
 mod deferred;
 mod device;
 mod error;

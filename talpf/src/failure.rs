@@ -15,6 +15,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicU8, Ordering};
 
+use crate::control_plane;
 use crate::error::Error;
 use crate::numbers::Rank;
 
@@ -117,6 +118,11 @@ impl RunFailure {
         self.ranks.iter().map(|(_, failure)| failure)
     }
 
+    /// Returns `true` once all ranks of this process have failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.each().all(|failure| failure.has_failed())
+    }
+
     /// Fails the run, unless it has failed. `ranks` get `error`; the others get the failure of the
     /// first of them.
     #[cold]
@@ -135,9 +141,10 @@ impl RunFailure {
     }
 
     fn end(&self, first: Rank, reason: &str, own: impl Fn(Rank) -> Option<Error>) {
-        if self.each().all(|failure| failure.has_failed()) {
+        if self.has_failed() {
             return;
         }
+        control_plane::fails(first, reason);
         let peer_failed = || Error::PeerFailed { rank: first, reason: reason.to_owned() };
         for (rank, failure) in &self.ranks {
             failure.set_error(own(*rank).unwrap_or_else(peer_failed));

@@ -44,6 +44,7 @@ mod bsp;
 mod collective;
 mod config;
 mod context;
+mod control_plane;
 mod decomposition;
 mod double_buffered_channel;
 mod endpoint;

@@ -8,6 +8,7 @@ use talpf_runtime::Group;
 
 use crate::all_gather::{AllGather, Call, Gathered, Part};
 use crate::config::Config;
+use crate::control_plane;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::failure::{FailureObserver, RunFailure};
@@ -80,6 +81,7 @@ impl World {
         });
         let ranks = ranks.collect();
         let libraries = Libraries::new();
+        control_plane::begins(&config);
         let world = World { ranks, first, size, processes, config, all_gather, libraries, failure };
         let world = Arc::new(world);
         let observer: Weak<World> = Arc::downgrade(&world);

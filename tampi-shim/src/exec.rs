@@ -7,6 +7,7 @@ use talpf_runtime::{Mains, Runtime, check_blocking};
 
 use crate::communicator::Communicator;
 use crate::config::Config;
+use crate::control_plane;
 use crate::error::Error;
 use crate::protocols::Protocols;
 use crate::rank::{Rank, WorldRank};
@@ -57,6 +58,7 @@ where
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
     let groups = (0..config.ranks).map(|rank| runtime.group(format!("rank {rank}"), rank));
     let groups: Vec<_> = groups.collect();
+    control_plane::begins(config.ranks, &protocols);
     let verbs = VerbsWorld::new(&config, protocols, groups.clone())?;
     runtime.add_event_source(verbs.link_events());
     let members: Members = (0..config.ranks).map(WorldRank).collect();

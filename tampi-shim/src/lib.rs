@@ -36,6 +36,7 @@ mod collective;
 mod communicator;
 mod config;
 mod contexts;
+mod control_plane;
 mod costs;
 mod derive;
 mod error;

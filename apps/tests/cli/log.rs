@@ -2,7 +2,11 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
 
+use rustix::process::{Signal, kill_process};
+
+use crate::launch::started_by;
 use crate::{command, error_of, stdout_of, talpf};
 
 const RUN: &str = "jacobi --size 32 --block 8 --steps 3 --quiet";
@@ -24,6 +28,36 @@ fn start_and_end_of_the_runtime_are_said() {
         assert!(lines[lines.len() - 1].contains("runtime has ended"), "{said}");
     }
     assert_eq!(said(&format!("--log warn {RUN}"), "info"), "");
+}
+
+#[test]
+fn communication_is_said_under_targets_of_its_own() {
+    let one_sided = said(&format!("{RUN} --ranks 2 --log talpf::sync=debug"), "");
+    assert!(one_sided.contains("talpf::sync: ranks begin ranks=2 "), "{one_sided}");
+    assert!(one_sided.contains("the counts are cached rank=rank 0 lane=0 "), "{one_sided}");
+    let two_sided = said(&format!("{RUN} --ranks 2 --variant tampi --log talpf::tampi=info"), "");
+    let expected = "talpf::tampi: ranks begin ranks=2 protocols=eager to ";
+    assert!(two_sided.contains(expected), "{two_sided}");
+}
+
+#[test]
+fn a_process_that_is_lost_is_said() {
+    let run = "launch -n 2 -- jacobi --size 32 --block 8 --steps 1000000000 --quiet";
+    let mut launcher = command(&run.split(' ').collect::<Vec<_>>());
+    launcher.env("TALPF_LOG", "talpf=info,verbs=debug").stdout(Stdio::null()).stderr(Stdio::piped());
+    let launcher = launcher.spawn().unwrap();
+    let processes = started_by(&launcher, 2);
+    kill_process(processes[1], Signal::KILL).unwrap();
+    let output = launcher.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    for expected in [
+        "talpf::link: processes are connected processes=2 here=0..1",
+        "verbs: nothing more comes from a process process=1 reason=Ended",
+        "talpf::link: a rank is lost rank=rank 1 reason=\"its process has ended\"",
+        "talpf::sync: the run fails rank=rank 1 reason=\"its process has ended\"",
+    ] {
+        assert_eq!(said.matches(expected).count(), 1, "{expected}: {said}");
+    }
 }
 
 #[test]

@@ -4,11 +4,14 @@ use crate::assert_none;
 use crate::repository::rust_files;
 
 /// Files that may name it: the layer of spans, and what is said of a run as a whole.
-const SPEAK: [&str; 4] = [
+const SPEAK: [&str; 7] = [
+    "ibverbs-sim/src/control_plane.rs",
     "runtime/src/control_plane.rs",
     "runtime/src/scheduler/spans.rs",
     "runtime/src/scheduler/worker_spans.rs",
     "runtime/src/spans.rs",
+    "talpf/src/control_plane.rs",
+    "tampi-shim/src/control_plane.rs",
 ];
 
 /// Folders of libraries.

@@ -55,6 +55,7 @@ pub(crate) use self::packet::{
     MAX_HEAD, MappedRegion, Packet, Permit, Request, Response, Syndrome,
 };
 use self::{incoming::Incoming, outgoing::Outgoing, packet::Malformed};
+use crate::control_plane;
 use crate::{
     Armed, Error, LossReason, QueuePairNumber, Rail, RailEvent, Result,
     attributes::within,
@@ -298,6 +299,7 @@ impl Port {
         match event {
             RailEvent::Message { from, bytes } => self.receive(device, from, bytes, polled),
             RailEvent::Lost { process, reason } => {
+                control_plane::loses(process, &reason);
                 match reason {
                     LossReason::Malformed(_) => {
                         polled.error.get_or_insert(Error::MalformedPacket { process });

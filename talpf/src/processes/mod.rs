@@ -80,6 +80,7 @@ use self::termination::TerminationDetector;
 use self::window_grant::WindowGrant;
 pub(crate) use self::window_requests::WindowRequest;
 use crate::all_gather::{AllGather, Part};
+use crate::control_plane;
 use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::numbers::Rank;
@@ -144,6 +145,7 @@ impl Processes {
                 events.wake();
             }
         });
+        control_plane::connects(distribution.processes(), &distribution.here());
         Processes {
             device,
             wire,
@@ -250,6 +252,9 @@ impl Processes {
             if peer.is_lost() && !peer.is_finished() {
                 let is_silent = peer.is_silent();
                 let reason = if is_silent { SILENT } else { "its process has ended" };
+                if !self.failure.has_failed() {
+                    control_plane::loses(peer.rank, reason);
+                }
                 self.failure.fail_with_reason(peer.rank, reason);
             }
         }

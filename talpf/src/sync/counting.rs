@@ -29,6 +29,7 @@ use super::active_sync::{ActiveSync, Progress, Stage, exchange_is_barrier};
 use super::deferred::Deferred;
 use super::engine::State;
 use super::lane_state::Pattern;
+use crate::control_plane;
 use crate::immediate::Kind;
 use crate::numbers::Rank;
 use crate::sender::{RoundState, Sender};
@@ -81,12 +82,17 @@ impl State {
         if let Some(next) = self.disseminate(&sync.round, Kind::Count, step) {
             return next.map_or(Progress::Wait, Progress::Next);
         }
+        let rank = self.rank;
         let state = self.lane(sync.round.lane);
         let Some(round) = state.arrivals.round(sync.round.number) else {
             return Progress::Wait;
         };
         sync.expected = round.counts_in_all();
         let cached = sync.mode.arrivals == Arrivals::Cached;
+        if cached {
+            let at = (sync.round.lane, sync.round.number);
+            control_plane::repeats_counts(rank, at.0, at.1, sync.expected);
+        }
         state.pattern = cached.then(|| Pattern {
             sent: sync.round.sent().collect(),
             expected: round.counts().to_vec(),

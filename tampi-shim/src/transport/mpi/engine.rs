@@ -13,6 +13,7 @@ use talpf_primitives::Mutex;
 use super::request::{Outcome, Tester};
 use super::slab::Slab;
 use super::{RawRequest, Refused};
+use crate::control_plane;
 use crate::error::Error;
 use crate::statistics::Statistics;
 use crate::status::PackedStatus;
@@ -103,8 +104,9 @@ impl Engine {
 
     /// Fails the run. Returns `true` if this is the first failure.
     pub(super) fn set_failure(&self, failure: Error) -> bool {
-        let first = self.failure.set(failure).is_ok();
+        let first = self.failure.set(failure.clone()).is_ok();
         if first {
+            control_plane::fails(&failure);
             self.cancel_receives(|_| true);
         }
         first

@@ -11,6 +11,7 @@ use super::poller::Poller;
 use super::transport::MpiTransport;
 use super::{Library, PollingPeriod};
 use crate::communicator::Communicator;
+use crate::control_plane;
 use crate::error::Error;
 use crate::exec::WORLD;
 use crate::rank::{Rank, WorldRank};
@@ -86,6 +87,8 @@ where
     let is_oversubscribed = settings.workers * library.local_size() as usize > library.cores();
     let runtime = Runtime::new(settings).map_err(Error::from)?;
     let rank = library.rank();
+    let version = library.version().unwrap_or_default();
+    control_plane::begins_over_mpi(rank, library.size(), &config.polling, version.trim());
     let group = runtime.group(format!("rank {rank}"), rank);
     transport.receive_failures().map_err(Error::from)?;
     let stopping = Stopping(transport);

@@ -21,6 +21,7 @@ use super::ring_buffer::CELLS;
 use super::ring_writer::{CHUNK, SEND_COMPLETIONS, SENDS};
 use super::sleep::BatchingLinks;
 use crate::config::Config;
+use crate::control_plane;
 use crate::error::Error;
 use crate::protocols::Protocols;
 use crate::rank::{Rank, WorldRank};
@@ -222,7 +223,9 @@ impl World {
     /// Fails the run. All ranks report the first failure. To be called without any lock.
     #[cold]
     pub(super) fn fail(&self, error: Error) {
-        let _ = self.failure.set(error);
+        if self.failure.set(error.clone()).is_ok() {
+            control_plane::fails(&error);
+        }
         self.failed.store(true, Ordering::SeqCst);
         if let Some(error) = self.failure.get() {
             self.end_all(error);
