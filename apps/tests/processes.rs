@@ -1,6 +1,8 @@
 //! Applications with ranks in several processes, under `mpirun`: their results equal the serial
 //! ones.
 
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 #[path = "../../tampi-shim/tests/ranked/launcher.rs"]
@@ -64,19 +66,38 @@ fn four_ranks_run_as_the_readme_says() {
     is_verified(4, &format!("{small} --variant talpf-cached --fabric mpi"));
 }
 
+/// Returns the messages of a trace that has no error, by sender and receiver.
+fn messages_of(prv: &Path) -> Vec<(u32, u32, u64, u64)> {
+    let report = talpf_traces::paraver::check(prv).unwrap();
+    assert!(report.is_clean(), "{report}");
+    let pairs = talpf_traces::Summary::of(prv).unwrap().messages.pairs;
+    pairs.iter().map(|of| (of.from, of.to, of.messages, of.bytes)).collect()
+}
+
 #[test]
 fn traces_of_processes_are_joined() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().display();
-    let run = "jacobi --size 64 --block 16 --steps 5 --transport mpi --quiet --trace";
-    let output = mpirun(2, &format!("{run} {path}"));
-    assert!(output.status.success(), "{}", launcher::said(&output));
-    let prv = folder.path().join("jacobi.prv");
-    let report = talpf_traces::paraver::check(&prv).unwrap();
-    assert!(report.is_clean(), "{report}");
-    let pairs = talpf_traces::Summary::of(&prv).unwrap().messages.pairs;
-    let pairs: Vec<_> = pairs.iter().map(|of| (of.from, of.to, of.messages, of.bytes)).collect();
-    assert_eq!(pairs, [(0, 1, 5, 5 * 64 * 8), (1, 0, 5, 5 * 64 * 8)]);
+    for (ranks, app, run) in [
+        (2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant talpf-cached"),
+        (2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant tampi-blocking"),
+        (4, "gauss-seidel", "gauss-seidel --size 64 --block 16 --steps 5 --variant tampi"),
+        (4, "matmul", "matmul --size 61 --block 8 --iterations 2 --variant tampi"),
+    ] {
+        let (one, several) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let trace = |folder: &Path| format!("{run} --quiet --trace {}", folder.display());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
+        let line = format!("{} --ranks {ranks}", trace(one.path()));
+        let output = command.args(line.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{run}: {}", launcher::said(&output));
+        let output = mpirun(ranks, &format!("{} --transport mpi", trace(several.path())));
+        assert!(output.status.success(), "{run}: {}", launcher::said(&output));
+
+        let prv = several.path().join(format!("{app}.prv"));
+        let text = fs::read_to_string(&prv).unwrap();
+        assert!(text.contains("clocks of all processes corrected"), "{run}: {text}");
+        let expected = messages_of(&one.path().join(format!("{app}.prv")));
+        assert!(!expected.is_empty(), "{run}");
+        assert_eq!(messages_of(&prv), expected, "{run}");
+    }
 }
 
 /// Without a launcher, MPI finds one process.
@@ -101,10 +122,6 @@ fn what_a_run_of_processes_cannot_do_is_an_error() {
     for (arguments, expected) in [
         ("jacobi --variant serial --transport mpi", "variant serial has no ranks"),
         ("jacobi --ranks 3 --transport mpi", "ranks is 3, expected 2 to 2"),
-        (
-            "jacobi --variant tampi --trace /tmp --transport mpi",
-            "--trace is not supported with --transport mpi",
-        ),
         ("jacobi --graph /tmp --transport mpi", "--graph is not supported with --transport mpi"),
         ("jacobi --size 1 --transport mpi", "ranks is 2, expected at most 1"),
         ("jacobi --variant tampi", "mpirun has started 2 processes"),

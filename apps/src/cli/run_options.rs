@@ -231,13 +231,10 @@ impl RunOptions {
         if !variant.has_ranks() {
             return Err(Error::NoRanks { variant: variant.name() });
         }
-        // Clocks are read, and halves of messages joined, for one-sided communication.
-        let is_traced = self.trace.trace.is_some() && variant.is_two_sided();
-        let refused = [("--trace", is_traced), ("--graph", self.graph.is_some())];
-        match refused.into_iter().find(|&(_, is_given)| is_given) {
-            Some((option, _)) => Err(Error::NotTogether { option, with }),
-            None => Ok(()),
+        if self.graph.is_some() {
+            return Err(Error::NotTogether { option: "--graph", with });
         }
+        Ok(())
     }
 
     /// Returns the machine of processes that `join` connects, given the numbers of ranks and workers.

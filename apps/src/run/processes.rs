@@ -178,11 +178,18 @@ where
         (Communication::TwoSided(waiting), Joined::Mpi(library)) => {
             let config = mpi::Config { runtime: Some(runtime), ..mpi::Config::from_environment()? };
             mpi::run(library, config, |world| {
+                if observer.recorder.is_some() {
+                    observer.interrupt.covers(world.group());
+                }
                 let messages = Messages::new(world.clone(), waiting);
                 let part = program(RankContext::TwoSided(messages));
-                let monitor = observer.monitor.clone();
+                let observer = observer.clone();
                 async move {
-                    let numbers = numbers(part.await?, monitor.metrics().as_ref());
+                    let part = part.await?;
+                    if let Some(recorder) = &observer.recorder {
+                        ranks::mark_timed_part(recorder, world.rank().0, &part);
+                    }
+                    let numbers = numbers(part, observer.monitor.metrics().as_ref());
                     gather::by_messages(&world, numbers).await
                 }
             })

@@ -44,7 +44,10 @@ fn communication_is_said_under_targets_of_its_own() {
 fn a_process_that_is_lost_is_said() {
     let run = "launch -n 2 -- jacobi --size 32 --block 8 --steps 1000000000 --quiet";
     let mut launcher = command(&run.split(' ').collect::<Vec<_>>());
-    launcher.env("TALPF_LOG", "talpf=info,verbs=debug").stdout(Stdio::null()).stderr(Stdio::piped());
+    launcher
+        .env("TALPF_LOG", "talpf=info,verbs=debug")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let launcher = launcher.spawn().unwrap();
     let processes = started_by(&launcher, 2);
     kill_process(processes[1], Signal::KILL).unwrap();

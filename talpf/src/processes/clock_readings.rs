@@ -47,18 +47,12 @@ pub(super) struct Exchange {
 
 impl Exchange {
     fn new(process: u32, asked_ns: u64) -> Self {
-        let best = ClockReading { error_ns: u64::MAX, ..ClockReading::default() };
-        Self { process, number: 0, asked_ns, best }
+        Self { process, number: 0, asked_ns, best: ClockReading::UNKNOWN }
     }
 
     /// Takes in an answer, `here_ns`, which has arrived at `now_ns`.
     fn take(&mut self, here_ns: u64, now_ns: u64) {
-        let round_trip_ns = now_ns.saturating_sub(self.asked_ns);
-        let error_ns = round_trip_ns.div_ceil(2);
-        if error_ns < self.best.error_ns {
-            let there_ns = self.asked_ns + round_trip_ns / 2;
-            self.best = ClockReading { here_ns, there_ns, error_ns };
-        }
+        self.best = self.best.or_better(ClockReading::of_answer(here_ns, self.asked_ns, now_ns));
         (self.number, self.asked_ns) = (self.number + 1, now_ns);
     }
 }

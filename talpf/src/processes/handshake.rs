@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use ibverbs_sim::QueuePairNumber;
-use talpf_traces::{RunProcess, RunProcesses};
+use talpf_traces::RunProcesses;
 
 use super::Processes;
 use super::placement::Placement;
@@ -19,13 +19,9 @@ const VERSION: u32 = 8;
 impl Processes {
     /// Returns the processes as traces declare them.
     fn traced_processes(&self, placements: &[Placement]) -> RunProcesses {
-        let all = placements.iter().map(|placement| {
-            let is_same = |other: &Placement| other.machine() == placement.machine();
-            let machine = placements.iter().position(is_same).unwrap_or(0) as u32;
-            RunProcess { machine, workers: placement.workers() }
-        });
+        let all = placements.iter().map(|placement| (placement.machine(), placement.workers()));
         let ranks_each = self.distribution.here().len() as u32;
-        RunProcesses { own: self.distribution.process(), ranks_each, all: all.collect() }
+        RunProcesses::new(self.distribution.process(), ranks_each, all)
     }
 
     /// Connects the queue pairs of a rank of this process, once all ranks have joined with the same settings.

@@ -84,6 +84,27 @@ impl RawCommunicator {
         check("MPI_Allreduce", code)
     }
 
+    /// Sends words. Blocks until they may be received.
+    pub(crate) fn send_words(self, words: &[u64], to: u32) -> Result<(), Refused> {
+        // SAFETY: a constant of the library.
+        let word = unsafe { ffi::RSMPI_UINT64_T };
+        let (from, count, to) = (words.as_ptr().cast(), words.len() as c_int, to as c_int);
+        // SAFETY: an array of `count` words.
+        check("MPI_Send", unsafe { ffi::MPI_Send(from, count, word, to, 0, self.0) })
+    }
+
+    /// Receives the words of the next message of a rank. Blocks until they are there.
+    pub(crate) fn receive_words<const N: usize>(self, from: u32) -> Result<[u64; N], Refused> {
+        let (mut words, mut status) = ([0; N], MaybeUninit::uninit());
+        // SAFETY: a constant of the library.
+        let word = unsafe { ffi::RSMPI_UINT64_T };
+        let (into, count, from) = (words.as_mut_ptr().cast(), N as c_int, from as c_int);
+        let status = status.as_mut_ptr();
+        // SAFETY: an array of `count` words; a status is written.
+        check("MPI_Recv", unsafe { ffi::MPI_Recv(into, count, word, from, 0, self.0, status) })?;
+        Ok(words)
+    }
+
     /// Creates a communicator of the same ranks. Blocks until all ranks call it.
     pub(crate) fn duplicate(self) -> Result<Self, Refused> {
         let mut made = self;

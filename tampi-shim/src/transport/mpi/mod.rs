@@ -14,6 +14,7 @@
 
 mod blocking_calls;
 mod call;
+mod clocks;
 mod communicator;
 mod contexts;
 mod datatype;

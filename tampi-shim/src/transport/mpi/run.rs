@@ -7,6 +7,7 @@ use std::sync::Arc;
 use talpf_runtime::service::serve;
 use talpf_runtime::{IdlePolicy, Mains, Runtime, check_blocking};
 
+use super::clocks::TracedClock;
 use super::poller::Poller;
 use super::transport::MpiTransport;
 use super::{Library, PollingPeriod};
@@ -85,11 +86,17 @@ where
     let library = &transport.library;
     let settings = config.runtime.unwrap_or_else(|| default_runtime(library));
     let is_oversubscribed = settings.workers * library.local_size() as usize > library.cores();
+    let (recorder, workers) = (settings.recorder.clone(), settings.workers);
     let runtime = Runtime::new(settings).map_err(Error::from)?;
     let rank = library.rank();
     let version = library.version().unwrap_or_default();
     control_plane::begins_over_mpi(rank, library.size(), &config.polling, version.trim());
     let group = runtime.group(format!("rank {rank}"), rank);
+    let clock = TracedClock::begin(library, recorder.as_ref(), group.clock(), workers);
+    if let Some(clock) = clock.map_err(Error::from)? {
+        // The transport is of this run alone.
+        let _ = transport.clock.set(clock);
+    }
     transport.receive_failures().map_err(Error::from)?;
     let stopping = Stopping(transport);
     let poller = Poller::new(transport, is_oversubscribed);

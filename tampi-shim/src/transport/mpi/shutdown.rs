@@ -56,6 +56,9 @@ impl MpiTransport {
         self.pass_barrier()?;
         // Receives that the last passes have started.
         self.poll_until(|this| this.engine.is_empty());
+        if let Some(clock) = self.clock.get() {
+            clock.read(&self.library)?;
+        }
         self.contexts.free_all();
         self.library.end();
         Ok(())

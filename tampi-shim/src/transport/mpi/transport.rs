@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 
 use talpf_primitives::Mutex;
@@ -11,6 +11,7 @@ use talpf_runtime::ByteLayout;
 use talpf_runtime::service::Sleeper;
 
 use super::blocking_calls::BlockingCalls;
+use super::clocks::TracedClock;
 use super::contexts::{Contexts, Slot};
 use super::engine::{Engine, Expected, Operation, OperationKind};
 use super::failure_broadcast::FailureBroadcast;
@@ -43,6 +44,8 @@ pub(crate) struct MpiTransport {
     pub(super) open_windows: AtomicUsize,
     pub(super) matched: Mutex<HashMap<MessageId, (Matched, Status)>>,
     numbers: AtomicU64,
+    /// Clock of this process, if the run is traced.
+    pub(super) clock: OnceLock<TracedClock>,
 }
 
 /// Arguments of an operation that is started.
@@ -73,6 +76,7 @@ impl MpiTransport {
             open_windows: AtomicUsize::new(0),
             matched: Mutex::default(),
             numbers: AtomicU64::new(0),
+            clock: OnceLock::new(),
         }))
     }
 
