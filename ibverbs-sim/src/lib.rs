@@ -85,6 +85,7 @@ mod queue_pair;
 mod queue_pair_list;
 mod queue_pair_number;
 mod rail;
+mod random;
 mod receive_queue;
 mod ring;
 mod send_queue;

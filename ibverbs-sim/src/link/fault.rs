@@ -4,6 +4,7 @@
 //! attempt: not on threads, nor on other queue pairs. Order within a queue pair is kept, since a
 //! delayed message blocks those behind it.
 
+use crate::random::Random;
 use crate::{
     deferred::Deferred,
     gate::GateHeld,
@@ -45,7 +46,7 @@ impl FaultPlan {
     ) -> AttemptResult {
         let mut random = AttemptRandom::new(self.seed, message, attempt.number);
         let delayed = random.occurs(self.delay_ppm);
-        let long_ns = 1 + random.next_u64() % self.max_delay_ns.max(1);
+        let long_ns = 1 + random.0.next_u64() % self.max_delay_ns.max(1);
         let overtaken = random.occurs(self.reorder_ppm);
         if (delayed || overtaken) && !attempt.was_delayed {
             let delay_ns = if delayed { long_ns } else { 1 };
@@ -67,26 +68,17 @@ impl FaultPlan {
     }
 }
 
-/// Random numbers of one attempt (splitmix64).
-struct AttemptRandom(u64);
+/// Random numbers of one attempt.
+struct AttemptRandom(Random);
 
 impl AttemptRandom {
     fn new(seed: u64, message: &Message<'_>, attempt: u32) -> Self {
         let place = u64::from(message.source.0) << 32 | u64::from(message.psn);
-        let mut random = Self(seed ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        let mixed = random.next_u64();
-        Self(mixed ^ u64::from(attempt))
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        let mixed = Random::new(seed ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93)).next_u64();
+        Self(Random::new(mixed ^ u64::from(attempt)))
     }
 
     fn occurs(&mut self, chance_ppm: u32) -> bool {
-        self.next_u64() % MILLION < u64::from(chance_ppm)
+        self.0.next_u64() % MILLION < u64::from(chance_ppm)
     }
 }

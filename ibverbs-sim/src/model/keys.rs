@@ -14,13 +14,15 @@ const ROUTE: [&str; 6] =
 /// Keys that say which processes an exceptional route is for.
 const SIDES: [&str; 2] = ["from", "to"];
 /// Keys of a link besides those of its route.
-const LINK: [&str; 8] =
-    ["buffer", "clock", "first_header", "header", "hop", "mesh", "node", "packet"];
+const LINK: [&str; 10] =
+    ["buffer", "clock", "first_header", "header", "hop", "mesh", "node", "noise", "packet", "seed"];
 /// Name of the table of the route inside a node.
 const INSIDE: &str = "inside.";
 
 /// Text of what is expected of the number of a node.
 const NODE: &str = "the number of a node, from 0 to 1048575";
+/// Text of what is expected of a seed.
+const SEED: &str = "a whole number from 0 to 18446744073709551615";
 /// Text of what is expected of a mesh.
 const MESH: &str = "columns and rows of at most 1024 nodes each, such as 4x4";
 /// Text of what is expected of a bandwidth.
@@ -56,6 +58,9 @@ pub(super) fn build(base: LinkModel, entries: &Entries) -> Result<LinkModel, Lin
         text => quantity::bytes(text).map(Some),
     };
     set(&mut model.buffer, keys.read("buffer", &format!("{BYTES}, or unlimited"), unlimited)?);
+    set(&mut model.noise, keys.span("noise")?);
+    set(&mut model.seed, keys.read("seed", SEED, |text| text.parse().ok())?);
+    keys.needs("seed", model.noise != Span::ZERO, "noise")?;
     keys.needs("hop", model.mesh.is_some(), "mesh")?;
     keys.needs("node", model.node == 1 || model.inside.is_some(), "inside.bandwidth")?;
     let inside = keys.by_name.keys().find(|key| key.starts_with(INSIDE)).copied();

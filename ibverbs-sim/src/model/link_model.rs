@@ -2,6 +2,7 @@
 
 use super::quantity::Span;
 use super::route::{Packets, Route};
+use crate::random::Random;
 
 /// The figures of a machine's links: the price of a message between any two processes.
 ///
@@ -34,6 +35,10 @@ pub struct LinkModel {
     pub(super) mesh: Option<(u32, u32)>,
     /// Time of each hop of the mesh.
     pub(super) hop: Span,
+    /// Largest time by which a message is late at random.
+    pub(super) noise: Span,
+    /// Seed of these times.
+    pub(super) seed: u64,
 }
 
 /// A way between some nodes that differs from the others.
@@ -55,6 +60,8 @@ impl LinkModel {
         node: 1,
         mesh: None,
         hop: Span::ZERO,
+        noise: Span::ZERO,
+        seed: 0,
     };
 
     /// Returns the node of a process.
@@ -80,7 +87,8 @@ impl LinkModel {
         self.packets.of(bytes)
     }
 
-    /// Returns the time from the post of a message until it has arrived, if it meets no other.
+    /// Returns the time from the post of a message until it has arrived, if it meets no other, without
+    /// noise.
     pub fn one_way_ns(&self, from: u32, to: u32, bytes: u64) -> u64 {
         let route = self.route(from, to);
         let (_, wire) = self.packets(bytes);
@@ -91,6 +99,17 @@ impl LinkModel {
             route.receive_overhead.ns(),
         ];
         stages.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Returns the time by which the message with this number is late at random.
+    pub(super) fn noise_ns(&self, message: u64) -> u64 {
+        match self.noise.ns() {
+            0 => 0,
+            most_ns => {
+                let mixed = Random::new(message).next_u64();
+                Random::new(self.seed ^ mixed).next_u64() % (most_ns + 1)
+            }
+        }
     }
 
     /// Returns the most processes that the mesh has room for.

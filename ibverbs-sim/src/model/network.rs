@@ -233,6 +233,7 @@ impl Network {
             }
         };
         let overhead_ns = self.model.route(from, to).send_overhead.ns();
+        let overhead_ns = overhead_ns.saturating_add(self.model.noise_ns(id.0));
         let until_ns = &mut self.processes[from as usize].sends_until_ns;
         *until_ns = now_ns.max(*until_ns).saturating_add(overhead_ns);
         let at_ns = *until_ns;

@@ -27,6 +27,7 @@ fn a_value_out_of_range_is_named_with_the_range() {
         ("mesh=4", "mesh = 4: give columns and rows of at most 1024 nodes"),
         ("mesh=4x1025", "mesh = 4x1025: give columns and rows"),
         ("buffer=none", "buffer = none: give a size from 1B to 1TiB"),
+        ("noise=1us,seed=-1", "seed = -1: give a whole number from 0 to 18446744073709551615"),
         ("clock=1", "clock = 1: give a frequency from 1kHz to 100GHz"),
     ] {
         let error = refusal(text);
@@ -40,6 +41,7 @@ fn keys_that_are_unknown_missing_or_contradictory_are_named() {
         ("latencies=1us", "no such key: latencies; the keys are bandwidth, "),
         ("inside.node=1", "no such key: inside.node; "),
         ("hop=1ns", "hop needs mesh"),
+        ("seed=1", "seed needs noise"),
         ("header=1B", "header needs packet"),
         ("node=2", "node needs inside.bandwidth"),
         ("inside.latency=1ns", "inside.latency needs node, at least 2"),

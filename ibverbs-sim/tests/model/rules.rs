@@ -24,12 +24,13 @@ prop_compose! {
 }
 
 /// Models with the most of every part; a byte on the wire takes a nanosecond.
-const MODELS: [&str; 4] = [
+const MODELS: [&str; 5] = [
     "bandwidth=1GB/s",
     "overhead=100ns,latency=700ns,gap=50ns,bandwidth=1GB/s,packet=256B,header=16B",
     "latency=100ns,bandwidth=1GB/s,mesh=2x2,hop=30ns,node=2,inside.bandwidth=1GB/s,\
      inside.latency=20ns",
     "send_overhead=10ns,receive_overhead=90ns,bandwidth=1GB/s,mesh=4x2,hop=7ns,buffer=1kB",
+    "overhead=10ns,latency=700ns,bandwidth=1GB/s,noise=3us,seed=7",
 ];
 
 /// Returns the ports that a message passes: pairs of a node and a direction.
@@ -41,7 +42,7 @@ fn ports(model: &ibverbs_sim::LinkModel, from: u32, to: u32) -> Vec<(u32, u8)> {
 
 proptest! {
     #[test]
-    fn nothing_is_early_or_lost_and_order_is_kept(posts in posts(), model in 0usize..4) {
+    fn nothing_is_early_or_lost_and_order_is_kept(posts in posts(), model in 0..MODELS.len()) {
         let mut network = network(MODELS[model], PROCESSES);
         let model = network.model().clone();
         let (mut now_ns, mut posted, mut arrived) = (0, Vec::new(), Vec::new());
@@ -98,7 +99,7 @@ proptest! {
 
 #[test]
 fn a_message_that_nobody_is_beside_takes_exactly_the_sum_of_its_stages() {
-    for text in MODELS {
+    for text in MODELS.into_iter().filter(|text| !text.contains("noise")) {
         for (from, to, bytes) in [(0, 1, 0), (0, 7, 4_000), (5, 2, 255), (3, 3, 100)] {
             let mut network = network(text, PROCESSES);
             network.post(1_000, from, to, bytes);
@@ -131,4 +132,23 @@ fn processes_of_a_node_share_its_port() {
     network.post(0, 1, 4, 100);
     let times: Vec<_> = run(&mut network).iter().map(|one| one.at_ns).collect();
     assert_eq!(times, [105, 205]);
+}
+
+#[test]
+fn noise_makes_messages_late_by_the_same_times_for_one_seed() {
+    let late = |seed: u64| -> Vec<u64> {
+        let mut network = network(&format!("latency=1us,noise=500ns,seed={seed}"), 2);
+        let post = |at: u64| {
+            network.post(at * 10_000, 0, 1, 8);
+            run(&mut network)[0].at_ns - at * 10_000 - 1_000
+        };
+        (0..1_000).map(post).collect()
+    };
+    let times = late(1);
+    assert_eq!(times, late(1));
+    assert_ne!(times, late(2));
+    let (least, most) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+    assert!(*least < 20 && (480..=500).contains(most), "{least} to {most}");
+    let mean = times.iter().sum::<u64>() / 1_000;
+    assert!((235..265).contains(&mean), "{mean}");
 }

@@ -15,7 +15,7 @@ use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, assert_nothing_he
 use super::Shared;
 use super::current::runs_task_of;
 use super::meter::Meter;
-use super::time::{NEVER, nanoseconds};
+use super::time::{NEVER, nanoseconds, wait_for};
 use crate::record::note_wait;
 
 /// Tasks that wait until one worker has nothing else to do.
@@ -253,6 +253,10 @@ impl IdleWaiters {
 
 /// Implements [`Group::idle`](crate::Group::idle).
 pub(crate) async fn idle(shared: &Arc<Shared>, latest: Duration) {
+    if shared.virtual_time.is_some() {
+        // A core that has nothing else to do has it at once, and time would stand still.
+        return wait_for(Arc::clone(shared), latest).await;
+    }
     Idle::new(shared, latest, &Poller::new(|| Some(()))).await;
 }
 

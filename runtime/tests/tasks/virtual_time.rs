@@ -249,3 +249,15 @@ proptest! {
         prop_assert!(ended_ns <= work_ns / u64::from(cores) + span_ns);
     }
 }
+
+#[test]
+fn a_task_that_waits_until_its_core_is_idle_lets_time_pass() {
+    let runtime = runtime(1);
+    let waits = runtime.block_on(async {
+        for _ in 0..3 {
+            runtime.idle(Duration::from_micros(10)).await;
+        }
+        runtime.clock().now_ns()
+    });
+    assert_eq!(waits.unwrap(), 30_000);
+}

@@ -48,6 +48,7 @@ where
 fn in_requested_time(mut config: Config) -> Config {
     if let Ok(link) = std::env::var("TALPF_TEST_LINK")
         && config.device.fault.is_none()
+        && config.device.link.is_none()
     {
         config.device.link = Some(LinkModel::parse(&link).expect("a link model"));
         let costs = Arc::default();

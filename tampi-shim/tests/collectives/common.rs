@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tampi_shim::{Communicator, Config, Error, exec};
 
+use crate::requested_time::in_requested_time;
+
 /// Longer than any test takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -18,7 +20,7 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
-    let config = Config { ranks: ranks as u32, ..Config::default() };
+    let config = in_requested_time(Config { ranks: ranks as u32, ..Config::default() });
     let (done, result) = mpsc::channel();
     let thread = std::thread::spawn(move || done.send(exec(config, &program)));
     match result.recv_timeout(TIMEOUT) {

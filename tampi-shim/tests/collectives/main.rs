@@ -12,3 +12,5 @@ mod folding;
 mod groups;
 mod in_flight;
 mod moving;
+#[path = "../support/requested_time.rs"]
+mod requested_time;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tampi_shim::{Communicator, Config, Error, Protocols, exec};
 
+use crate::requested_time::in_requested_time;
+
 /// Longer than any test takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -32,6 +34,7 @@ where
     R: Send + 'static,
 {
     let (done, result) = mpsc::channel();
+    let config = in_requested_time(config);
     let thread = std::thread::spawn(move || done.send(exec(config, &program)));
     match result.recv_timeout(TIMEOUT) {
         Ok(result) => result,

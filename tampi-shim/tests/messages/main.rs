@@ -19,6 +19,8 @@ mod order;
 mod peer_failure;
 mod probes;
 mod protocols;
+#[path = "../support/requested_time.rs"]
+mod requested_time;
 mod shared_cells;
 mod sizes;
 mod truncation;
