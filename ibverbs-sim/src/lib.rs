@@ -115,8 +115,9 @@ pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{Connection, QueuePair, QueuePairAttributes, QueuePairInit, QueuePairState};
 pub use queue_pair_number::QueuePairNumber;
 pub use rail::{
-    Armed, LossReason, Packets, Posted, Rail, RailAddress, RailError, RailEvent, RailKey,
-    RailLimits, RailMemory, RoutedRail, ShmConfig, ShmRail, ShmSegment,
+    Armed, LossReason, OfiChoice, OfiEnd, OfiError, OfiProvider, OfiProviders, OfiRail, Packets,
+    Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits, RailMemory, RoutedRail,
+    ShmConfig, ShmRail, ShmSegment,
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
 pub use wire::{MAX_PACKET, SocketWire, TcpMeeting, Wire};

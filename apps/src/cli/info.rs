@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use clap::Args;
+use ibverbs_sim::OfiProviders;
 use talpf_apps::caches::Caches;
 use talpf_apps::jacobi::{self, kernel};
 use talpf_apps::{Error, gauss_seidel, matmul, memory, nbody};
@@ -54,6 +55,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         ("memcpy 1 MiB", copy(MIB, 200)),
         ("memcpy 128 MiB", copy(128 * MIB, 1)),
         ("put", put),
+        ("libfabric", libfabric()),
         ("l", format!("{:.2} us per superstep (2 ranks, 8 bytes each way)", costs.bsp.l_ns / 1e3)),
         ("g", cost_of_bytes(costs.bsp.g_ns)),
         ("messages", messages.to_string()),
@@ -61,6 +63,18 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
     ];
     let text: String = lines.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect();
     super::print(&text)
+}
+
+/// Lists the providers of libfabric, and why one is not used.
+fn libfabric() -> String {
+    match OfiProviders::find() {
+        Ok(found) => {
+            let (major, minor) = found.version;
+            let all: Vec<_> = found.all.iter().map(ToString::to_string).collect();
+            format!("{major}.{minor}: {}", all.join("; "))
+        }
+        Err(error) => format!("not for --transport ofi: {error}"),
+    }
 }
 
 /// Returns the blocks of applications at their usual sizes.

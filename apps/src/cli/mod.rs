@@ -31,6 +31,7 @@ mod trace;
 mod trace_options;
 mod trace_output;
 mod trace_pieces;
+mod transport_option;
 mod usage;
 
 use std::io::{self, Write};

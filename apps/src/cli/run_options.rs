@@ -5,7 +5,7 @@ use std::thread;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use ibverbs_sim::bootstrap::{Fabric, PEER_TIMEOUT};
+use ibverbs_sim::bootstrap::PEER_TIMEOUT;
 use talpf::Settings;
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
@@ -18,6 +18,7 @@ use super::meeting_options::MeetingOptions;
 use super::number_within::number_within;
 use super::simulation_options::SimulationOptions;
 use super::trace_options::TraceOptions;
+use super::transport_option::{ChosenTransport, Transport, TransportParser};
 
 /// Machine to run on, and uses of the result.
 #[derive(Args, Debug)]
@@ -35,8 +36,8 @@ pub(super) struct RunOptions {
     replay: bool,
 
     /// Transport between the ranks [default: auto in several processes, else verbs]
-    #[arg(long, value_enum, alias = "fabric")]
-    transport: Option<Transport>,
+    #[arg(long, alias = "fabric", value_parser = TransportParser)]
+    transport: Option<ChosenTransport>,
 
     #[command(flatten)]
     meeting: MeetingOptions,
@@ -102,44 +103,6 @@ impl RuntimeOptions {
     }
 }
 
-/// Transport between the ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Transport {
-    /// Software verbs, with all ranks in this process
-    #[default]
-    Verbs,
-    /// Software verbs over shared memory within a machine and TCP between machines
-    Auto,
-    /// Software verbs over shared memory between processes of one machine
-    Shm,
-    /// Software verbs over TCP between processes
-    Tcp,
-    /// MPI, with one rank per process that mpirun has started
-    Mpi,
-}
-
-impl Transport {
-    fn option(self) -> &'static str {
-        match self {
-            Self::Verbs => "--transport verbs",
-            Self::Auto => "--transport auto",
-            Self::Shm => "--transport shm",
-            Self::Tcp => "--transport tcp",
-            Self::Mpi => "--transport mpi",
-        }
-    }
-
-    /// Returns the connections of processes that we connect.
-    fn fabric(self) -> Option<Fabric> {
-        match self {
-            Self::Auto => Some(Fabric::Auto),
-            Self::Shm => Some(Fabric::Shm),
-            Self::Tcp => Some(Fabric::Tcp),
-            Self::Verbs | Self::Mpi => None,
-        }
-    }
-}
-
 /// Sizes of published measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Preset {
@@ -163,7 +126,8 @@ impl RunOptions {
         {
             return Err(Error::NotTogether { option, with: "--execute no" });
         }
-        let is_mpi = self.transport == Some(Transport::Mpi);
+        let chosen = self.transport.as_ref();
+        let is_mpi = chosen.is_some_and(|chosen| chosen.transport == Transport::Mpi);
         let meeting =
             if is_mpi { self.meeting.meeting_without_pmi() } else { self.meeting.meeting() }?;
         let usual = match &meeting {
@@ -172,7 +136,7 @@ impl RunOptions {
             Some(_) => Transport::Auto,
             None => Transport::Verbs,
         };
-        let transport = self.transport.unwrap_or(usual);
+        let transport = chosen.map_or(usual, |chosen| chosen.transport);
         let option = transport.option();
         if transport != Transport::Verbs {
             self.check_for_processes(variant, option)?;
@@ -216,9 +180,10 @@ impl RunOptions {
                 ];
                 settings.extend(numbers.iter().map(|(name, number)| (*name, &**number)));
                 let peer_timeout = self.meeting.peer_timeout().unwrap_or(PEER_TIMEOUT);
-                let links = Links { fabric, peer_timeout };
+                let choice = chosen.map(|chosen| chosen.choice.clone()).unwrap_or_default();
+                let links = Links { fabric, choice, peer_timeout };
                 self.of_processes(|ranks, workers| {
-                    processes::join(&meeting, links, &settings, ranks, workers)
+                    processes::join(&meeting, &links, &settings, ranks, workers)
                 })
             }
         }?;

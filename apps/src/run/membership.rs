@@ -3,7 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::bootstrap::{BootstrapServer, Connected, Fabric, TcpBootstrap, connect};
+use ibverbs_sim::OfiChoice;
+use ibverbs_sim::bootstrap::{
+    Bootstrap, BootstrapError, BootstrapServer, Connected, Fabric, TcpBootstrap, connect,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -24,12 +27,24 @@ pub struct Membership {
 }
 
 /// Links between the processes of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Links {
     /// Connections between processes.
     pub fabric: Fabric,
+    /// Choice of the provider of libfabric, if that connects them.
+    pub choice: OfiChoice,
     /// Time without a sign of life after which a process is given up.
     pub peer_timeout: Duration,
+}
+
+impl Links {
+    /// Connects this process to the others that a bootstrap leads to.
+    pub(super) fn connect(
+        &self,
+        bootstrap: &mut dyn Bootstrap,
+    ) -> Result<Connected, BootstrapError> {
+        connect(bootstrap, self.fabric, &self.choice, self.peer_timeout)
+    }
 }
 
 impl Membership {
@@ -42,13 +57,13 @@ impl Membership {
     /// **Errors**: [`Error::Meet`].
     pub(super) fn connect(
         &self,
-        links: Links,
+        links: &Links,
         settings: &[(&str, &str)],
     ) -> Result<Connected, Error> {
         let Self { process, processes, ref server, ref secret, timeout } = *self;
         let secret = secret.as_bytes();
         let connected = TcpBootstrap::join(server, process, processes, secret, settings, timeout)
-            .and_then(|mut bootstrap| connect(&mut bootstrap, links.fabric, links.peer_timeout));
+            .and_then(|mut bootstrap| links.connect(&mut bootstrap));
         connected.map_err(Error::Meet)
     }
 
@@ -57,7 +72,7 @@ impl Membership {
     /// **Errors**: [`Error::Meet`].
     pub(super) fn connect_without_launcher(
         &self,
-        links: Links,
+        links: &Links,
         settings: &[(&str, &str)],
     ) -> Result<Connected, Error> {
         if self.process > 0 {

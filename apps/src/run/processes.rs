@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use ibverbs_sim::Rail;
-use ibverbs_sim::bootstrap::{Connected, PmiBootstrap, PmiLaunch, connect};
+use ibverbs_sim::bootstrap::{Connected, PmiBootstrap, PmiLaunch};
 use talpf::SyncMode;
 use talpf_runtime::Metrics;
 #[cfg(feature = "mpi")]
@@ -54,7 +54,7 @@ pub enum Meeting {
 /// of processes; [`Error::Meet`].
 pub fn join(
     meeting: &Meeting,
-    links: Links,
+    links: &Links,
     settings: &[(&str, &str)],
     ranks: Option<usize>,
     workers: Option<usize>,
@@ -85,11 +85,11 @@ pub fn join(
 
 fn connect_by_pmi(
     launch: PmiLaunch,
-    links: Links,
+    links: &Links,
     settings: &[(&str, &str)],
 ) -> Result<Connected, Error> {
     PmiBootstrap::join(launch, settings, Membership::TIMEOUT)
-        .and_then(|mut bootstrap| connect(&mut bootstrap, links.fabric, links.peer_timeout))
+        .and_then(|mut bootstrap| links.connect(&mut bootstrap))
         .map_err(Error::Meet)
 }
 

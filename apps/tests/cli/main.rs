@@ -11,6 +11,7 @@ mod info;
 mod jacobi;
 mod launch;
 mod launch_trace;
+mod libfabric;
 #[cfg(feature = "tracing")]
 mod log;
 mod machines;

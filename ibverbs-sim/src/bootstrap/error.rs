@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr};
 
 use super::Fabric;
+use crate::OfiError;
 
 /// Reason for which the processes of a run do not come together.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +165,37 @@ pub enum BootstrapError {
         here: u32,
         /// Number of the process on another machine.
         process: u32,
+    },
+
+    /// Libfabric cannot be used by this process as it should.
+    #[error("process {process}: {source}")]
+    Ofi {
+        /// Number of this process.
+        process: u32,
+        /// The reason.
+        source: OfiError,
+    },
+
+    /// Libfabric cannot be used by another process as it should.
+    #[error("process {process}: {reason}")]
+    NoOfi {
+        /// Number of the other process.
+        process: u32,
+        /// The reason that the other process has given.
+        reason: String,
+    },
+
+    /// A process uses another provider of libfabric than this one.
+    #[error("process {process} uses the provider {there} of libfabric, process {here} uses {own}")]
+    OtherProvider {
+        /// Number of this process.
+        here: u32,
+        /// Provider of this process.
+        own: String,
+        /// Number of the other process.
+        process: u32,
+        /// Provider of the other process.
+        there: String,
     },
 
     /// Processes have found each other, and cannot connect.

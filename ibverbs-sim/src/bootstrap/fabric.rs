@@ -7,8 +7,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Bootstrap, BootstrapError, life::Life, machine, message, message::Fields};
-use crate::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting};
+use super::{
+    Bootstrap, BootstrapError, life::Life, machine, message, message::Fields, ofi::Agreement,
+};
+use crate::{OfiChoice, Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting};
 
 /// Connections between the processes of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,17 @@ pub enum Fabric {
     Shm,
     /// TCP between all processes.
     Tcp,
+    /// A network of libfabric between all processes.
+    Ofi,
+}
+
+impl Fabric {
+    const ALL: [Self; 4] = [Self::Auto, Self::Shm, Self::Tcp, Self::Ofi];
+
+    /// Returns `true` if processes of one machine share memory.
+    fn has_shared_memory(self) -> bool {
+        matches!(self, Self::Auto | Self::Shm)
+    }
 }
 
 impl fmt::Display for Fabric {
@@ -29,6 +42,7 @@ impl fmt::Display for Fabric {
             Self::Auto => "auto",
             Self::Shm => "shm",
             Self::Tcp => "tcp",
+            Self::Ofi => "ofi",
         })
     }
 }
@@ -50,13 +64,26 @@ pub struct Connections {
     pub within: Option<Fabric>,
     /// Connections between machines; `None` if there is one.
     pub between: Option<Fabric>,
+    /// Provider of libfabric, if that joins processes.
+    pub provider: Option<&'static str>,
     /// Number of machines.
     pub machines: u32,
 }
 
+impl Connections {
+    /// Returns the name of a kind of connections, with the provider that has them.
+    fn name(&self, kind: Fabric) -> String {
+        match self.provider.filter(|_| kind == Fabric::Ofi) {
+            Some(provider) => format!("{kind}:{provider}"),
+            None => kind.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.within, self.between) {
+        let name = |kind: Option<Fabric>| kind.map(|kind| self.name(kind));
+        match (name(self.within), name(self.between)) {
             (None, None) => f.write_str("none, one process"),
             (Some(within), None) => write!(f, "{within}"),
             (Some(within), Some(between)) if within != between => {
@@ -88,16 +115,20 @@ pub const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 /// no life for `peer_timeout`, because it is stopped or its machine is not reached, is lost then; one
 /// that computes shows life.
 ///
+/// `choice` is that of the provider for [`Fabric::Ofi`].
+///
 /// **Errors**: a process does not come; a process has another fabric; processes are on several
-/// machines and shall share memory; the operating system refuses what a connection needs.
+/// machines and shall share memory; libfabric is missing, or has not what is chosen; the operating
+/// system refuses what a connection needs.
 pub fn connect(
     bootstrap: &mut dyn Bootstrap,
     fabric: Fabric,
+    choice: &OfiChoice,
     peer_timeout: Duration,
 ) -> Result<Connected, BootstrapError> {
     let listeners = match fabric {
         Fabric::Shm => None,
-        Fabric::Auto | Fabric::Tcp => {
+        Fabric::Auto | Fabric::Tcp | Fabric::Ofi => {
             let address = bootstrap.address();
             let ((data, at), (life, life_at)) = (listen(address)?, listen(address)?);
             Some(((data, life), [at, life_at]))
@@ -119,18 +150,30 @@ pub fn connect(
     };
     let (neighbours, processes) = (meeting.neighbours(), meeting.cards.len());
     let is_together = neighbours.len() == processes;
+    let agreement = match fabric {
+        Fabric::Ofi => Some(Agreement::reach(bootstrap, choice)?),
+        _ => None,
+    };
+    let provider = agreement.as_ref().map(Agreement::provider);
     // In the same order in all processes, so that no two wait for each other.
     let (network, life) = match listeners {
-        Some((data, life)) if fabric == Fabric::Tcp || !is_together => {
-            let network = Packets::new(Arc::new(meeting.tcp(data, &neighbours, Use::Data)?));
-            (Some(Arc::new(network)), Some(meeting.tcp(life, &neighbours, Use::Life)?))
+        Some((data, life)) if !fabric.has_shared_memory() || !is_together => {
+            let data = meeting.tcp(data, &neighbours, Use::Data)?;
+            let network: Arc<dyn Rail> = match agreement {
+                Some(agreement) => {
+                    let (run, timeout) = (meeting.run()[0], meeting.timeout);
+                    Arc::new(agreement.join(&neighbours, data, run, timeout)?)
+                }
+                None => Arc::new(Packets::new(Arc::new(data))),
+            };
+            (Some(network), Some(meeting.tcp(life, &neighbours, Use::Life)?))
         }
         None if !is_together => return Err(meeting.other_machine(&neighbours)),
         _ => (None, None),
     };
-    let machine = match fabric {
-        Fabric::Tcp => None,
-        Fabric::Auto | Fabric::Shm => Some(Arc::new(meeting.shm(&neighbours)?)),
+    let machine = match fabric.has_shared_memory() {
+        true => Some(Arc::new(meeting.shm(&neighbours)?)),
+        false => None,
     };
     let rail: Arc<dyn Rail> = match (&machine, network) {
         (Some(machine), Some(network)) => {
@@ -148,10 +191,12 @@ pub fn connect(
     let has_neighbours = machines.array_windows().any(|[a, b]| a == b);
     let on_this = machines.iter().filter(|other| **other == own).count();
     machines.dedup();
-    let within = if fabric == Fabric::Tcp { Fabric::Tcp } else { Fabric::Shm };
+    let within = if fabric.has_shared_memory() { Fabric::Shm } else { fabric };
+    let between = if provider.is_some() { Fabric::Ofi } else { Fabric::Tcp };
     let connections = Connections {
         within: has_neighbours.then_some(within),
-        between: (machines.len() > 1).then_some(Fabric::Tcp),
+        between: (machines.len() > 1).then_some(between),
+        provider,
         machines: machines.len() as u32,
     };
     Ok(Connected { rail, connections, neighbours: on_this as u32 })
@@ -203,7 +248,8 @@ struct Meeting {
 impl Meeting {
     /// Returns the processes that this one shares memory with, itself included.
     fn neighbours(&self) -> Vec<u32> {
-        let shares = |card: &Card| self.fabric != Fabric::Tcp && card.machine == self.machine;
+        let has_shared_memory = self.fabric.has_shared_memory();
+        let shares = |card: &Card| has_shared_memory && card.machine == self.machine;
         let all = (0..).zip(&self.cards);
         all.filter(|(process, card)| *process == self.process || shares(card))
             .map(|(process, _)| process)
@@ -269,14 +315,13 @@ impl Card {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);
         let name = fields.text()?;
-        let all = [Fabric::Auto, Fabric::Shm, Fabric::Tcp];
-        let fabric = all.into_iter().find(|fabric| fabric.to_string() == name)?;
+        let fabric = Fabric::ALL.into_iter().find(|fabric| fabric.to_string() == name)?;
         let mut word = || Some(u64::from(fields.number()?) | u64::from(fields.number()?) << 32);
         let (machine, run) = (word()?, [word()?, word()?]);
         let mut address = || fields.text()?.parse().ok();
         let addresses = match fabric {
             Fabric::Shm => None,
-            Fabric::Auto | Fabric::Tcp => Some([address()?, address()?]),
+            Fabric::Auto | Fabric::Tcp | Fabric::Ofi => Some([address()?, address()?]),
         };
         fields.is_empty().then_some(Self { fabric, machine, run, addresses })
     }
@@ -290,7 +335,7 @@ mod tests {
 
     #[test]
     fn connections_are_described() {
-        let (shm, tcp) = (Some(Fabric::Shm), Some(Fabric::Tcp));
+        let (shm, tcp, ofi) = (Some(Fabric::Shm), Some(Fabric::Tcp), Some(Fabric::Ofi));
         for (within, between, machines, text) in [
             (None, None, 1, "none, one process"),
             (shm, None, 1, "shm"),
@@ -298,8 +343,11 @@ mod tests {
             (None, tcp, 3, "tcp between 3 machines"),
             (tcp, tcp, 2, "tcp between 2 machines"),
             (shm, tcp, 2, "shm within 2 machines, tcp between them"),
+            (ofi, None, 1, "ofi:net"),
+            (shm, ofi, 2, "shm within 2 machines, ofi:net between them"),
         ] {
-            assert_eq!(Connections { within, between, machines }.to_string(), text);
+            let connections = Connections { within, between, provider: Some("net"), machines };
+            assert_eq!(connections.to_string(), text);
         }
     }
 

@@ -9,6 +9,7 @@
 //! - `message`: the messages between a process and the server, and their conversion.
 //! - `server`: the TCP server at which processes meet; `client`: the bootstrap of those processes.
 //! - `fabric`: the choice of a rail between each two processes.
+//! - `ofi`: the agreement on a provider of libfabric.
 //! - `life`: the watch over processes that are stopped, or not reached.
 //! - `pmi`: the bootstrap of processes that a launcher with PMI has started.
 //! - `machine`: the identity of the machine of a process.
@@ -22,6 +23,7 @@ mod fabric;
 mod life;
 mod machine;
 mod message;
+mod ofi;
 mod pmi;
 mod server;
 

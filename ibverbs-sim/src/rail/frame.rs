@@ -99,6 +99,23 @@ impl Lengths {
     }
 }
 
+/// Cuts a packet of little-endian words and a body of bytes into the words of its head, the number of
+/// those, and its body.
+pub(super) fn cut(packet: &[u8]) -> Result<([u64; MAX_HEAD], usize, &[u8]), Malformed> {
+    const WORD: usize = size_of::<u64>();
+    let (words, _) = packet.as_chunks::<WORD>();
+    let header = words.first().ok_or(Malformed("a packet without a header"))?;
+    let lengths = Lengths::of(u64::from_le_bytes(*header))?;
+    if packet.len() != lengths.head * WORD + lengths.body {
+        return Err(Malformed("a packet of another length than it says"));
+    }
+    let mut head = [0; MAX_HEAD];
+    for (word, bytes) in head.iter_mut().zip(&words[..lengths.head]) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    Ok((head, lengths.head, &packet[lengths.head * WORD..]))
+}
+
 fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }

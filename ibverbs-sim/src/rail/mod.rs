@@ -19,6 +19,7 @@
 //! - `emulation`: writes and reads by messages that the processor of the owner carries out.
 //! - `packets`: the rail over any [`Wire`](crate::Wire).
 //! - `shm`: the rail between processes of one machine, through memory that all of them map.
+//! - `ofi`: the rail on libfabric, which has the networks of machines.
 //! - `routed`: the rail between processes of several machines, of one within each and one between.
 //!
 //! Numbers that a peer sends are claims: memory is touched only after key, range and rights were
@@ -30,6 +31,7 @@ mod event;
 mod frame;
 mod key;
 mod limits;
+mod ofi;
 mod packets;
 mod registrations;
 mod routed;
@@ -39,6 +41,7 @@ pub use self::error::RailError;
 pub use self::event::{Armed, LossReason, Posted, RailEvent};
 pub use self::key::{RailAddress, RailKey};
 pub use self::limits::RailLimits;
+pub use self::ofi::{OfiChoice, OfiEnd, OfiError, OfiProvider, OfiProviders, OfiRail};
 pub use self::packets::Packets;
 pub use self::routed::RoutedRail;
 pub use self::shm::{ShmConfig, ShmRail, ShmSegment};

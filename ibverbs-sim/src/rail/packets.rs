@@ -11,7 +11,7 @@ use talpf_primitives::{AtomicBool, AtomicUsize, Mutex, Ordering, TryLock};
 use super::{
     Armed, LossReason, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits,
     emulation::{Emulation, Operation, OperationKind, Path},
-    frame::{Frame, KeyClaim, Lengths, MAX_HEAD, Malformed},
+    frame::{self, Frame, KeyClaim, Malformed},
     registrations::{KeyNumber, Registrations},
 };
 use crate::{Access, Device, DeviceConfig, Result, Wire, callback};
@@ -115,17 +115,8 @@ impl Packets {
         packet: &[u8],
         sink: &mut dyn FnMut(RailEvent<'_>),
     ) -> Result<(), Malformed> {
-        let (words, _) = packet.as_chunks::<WORD>();
-        let header = words.first().ok_or(Malformed("a packet without a header"))?;
-        let lengths = Lengths::of(u64::from_le_bytes(*header))?;
-        if packet.len() != lengths.head * WORD + lengths.body {
-            return Err(Malformed("a packet of another length than it says"));
-        }
-        let mut head = [0; MAX_HEAD];
-        for (word, bytes) in head.iter_mut().zip(&words[..lengths.head]) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        let frame = Frame::decode(&head[..lengths.head], &packet[lengths.head * WORD..])?;
+        let (head, words, body) = frame::cut(packet)?;
+        let frame = Frame::decode(&head[..words], body)?;
         self.emulation.receive(from, frame, &self.outgoing, &self.registrations, sink)
     }
 }

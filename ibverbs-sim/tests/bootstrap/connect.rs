@@ -3,7 +3,7 @@
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 
 use ibverbs_sim::{
-    RailEvent,
+    OfiChoice, RailEvent,
     bootstrap::{Bootstrap, BootstrapError, Connected, Connections, Fabric, PEER_TIMEOUT, connect},
 };
 
@@ -15,7 +15,8 @@ fn connected(
 ) -> Vec<Result<Connected, BootstrapError>> {
     let server = Server::start(processes, TIMEOUT);
     let all = each(processes, |process| {
-        connect(&mut server.join(process, processes), fabric(process), PEER_TIMEOUT)
+        let choice = OfiChoice::default();
+        connect(&mut server.join(process, processes), fabric(process), &choice, PEER_TIMEOUT)
     });
     assert_eq!(server.error(), None);
     all
@@ -53,7 +54,7 @@ fn each_fabric_joins_the_processes_of_one_machine() {
             all_reach_all(&all);
             for connected in &all {
                 let within = Some(within).filter(|_| processes > 1);
-                let expected = Connections { within, between: None, machines: 1 };
+                let expected = Connections { within, between: None, provider: None, machines: 1 };
                 assert_eq!((connected.connections, connected.neighbours), (expected, processes));
                 assert_eq!(connected.rail.limits().is_mapped, fabric != Fabric::Tcp);
             }
@@ -110,10 +111,11 @@ impl Bootstrap for Forged {
 #[test]
 fn a_card_that_makes_no_sense_is_named_with_its_process() {
     for card in [&b""[..], b"\x04\0\0\0auto", &[0; 40]] {
-        let error = connect(&mut Forged(card.to_vec()), Fabric::Auto, PEER_TIMEOUT)
-            .err()
-            .unwrap()
-            .to_string();
+        let error =
+            connect(&mut Forged(card.to_vec()), Fabric::Auto, &OfiChoice::default(), PEER_TIMEOUT)
+                .err()
+                .unwrap()
+                .to_string();
         assert_eq!(error, "process 0 has put no \"verbs-card-2\" that makes sense");
     }
 }

@@ -5,6 +5,7 @@ mod conformance;
 mod counting_allocator;
 mod ends;
 mod example;
+mod ofi;
 mod packets;
 mod processes;
 mod routed;

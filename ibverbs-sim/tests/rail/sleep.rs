@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, thread};
 use ibverbs_sim::{Armed, LossReason, Packets, Rail, RailError, RailEvent, SocketWire, Wire};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::{packets, routed, shm};
+use super::{ofi, packets, routed, shm};
 
 /// Messages and losses of a rail that sleeps until there is one.
 pub(crate) struct Incoming<'a> {
@@ -44,13 +44,15 @@ fn pairs() -> Vec<[Arc<dyn Rail>; 2]> {
         wires.map(|wire| Arc::new(Packets::new(Arc::new(wire))) as Arc<dyn Rail>)
     };
     let mesh = SocketWire::mesh(2).unwrap().try_into().ok();
-    vec![
+    let mut pairs = vec![
         shm::pair().map(|rail| rail as Arc<dyn Rail>),
         of_wires(mesh.unwrap()),
         of_wires(packets::tcp_wires(Some)),
         routed::rails_of_one_machine(),
         routed::rails_of_two_machines(),
-    ]
+    ];
+    pairs.extend(ofi::providers().iter().map(|provider| ofi::pair(provider)));
+    pairs
 }
 
 #[test]

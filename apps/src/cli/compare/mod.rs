@@ -35,8 +35,9 @@ use super::heat::{HeatOptions, JacobiOptions};
 use super::launcher::must_be_alone;
 use super::number_within::number_within;
 use super::output::Output;
-use super::run_options::{MachineOptions, Transport, variant_of};
+use super::run_options::{MachineOptions, variant_of};
 use super::simulation_options::SimulationOptions;
+use super::transport_option::{ChosenTransport, Transport, TransportParser};
 use super::{histogram, matmul, nbody};
 
 /// Default number of steps of Jacobi: a run takes tenths of a second.
@@ -115,8 +116,14 @@ struct Settings {
     simulation: SimulationOptions,
 
     /// Transport between the ranks: `verbs`, since all ranks are in this process
-    #[arg(long, value_enum, alias = "fabric", default_value_t, hide_possible_values = true)]
-    transport: Transport,
+    #[arg(
+        long,
+        alias = "fabric",
+        value_parser = TransportParser,
+        default_value = "verbs",
+        hide_possible_values = true
+    )]
+    transport: ChosenTransport,
 
     /// Also replay the graphs of variants that can replay
     #[arg(long)]
@@ -176,7 +183,7 @@ fn compare<A: App>(
     problem: A::Problem,
     settings: Settings,
 ) -> Result<(), Error> {
-    match settings.transport {
+    match settings.transport.transport {
         Transport::Verbs => must_be_alone()?,
         _ => return Err(Error::ComparedProcesses),
     }

@@ -175,6 +175,9 @@ impl Children {
     }
 }
 
+/// Variable by which libfabric watches no memory: what it uses is registered explicitly.
+const MONITOR: &str = "FI_MR_CACHE_MONITOR";
+
 /// Returns the command of a process of this machine.
 pub(super) fn local<'a>(
     member: Membership,
@@ -183,6 +186,9 @@ pub(super) fn local<'a>(
     let (name, value) = Launched::child(member).variable();
     let mut command = Command::new(env::current_exe()?);
     command.args(line).env(name, value);
+    if env::var_os(MONITOR).is_none() {
+        command.env(MONITOR, "disabled");
+    }
     Ok(command)
 }
 

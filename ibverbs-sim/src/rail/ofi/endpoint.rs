@@ -1,0 +1,400 @@
+#![allow(unsafe_code, reason = "functions of the library are called")]
+//! The endpoint of a process: its provider, opened, and the operations of that.
+//!
+//! Any thread may call all functions: the provider was asked for that.
+
+use std::{
+    ffi::{c_int, c_void},
+    net::IpAddr,
+    os::fd::BorrowedFd,
+    ptr::{self, NonNull},
+};
+
+use super::{
+    OfiChoice, OfiError,
+    abi::{self, Completion, ErrorEntry},
+    library::{self, Infos},
+    object::{Kind, Object},
+    providers,
+};
+
+/// Most bytes of the address of an endpoint.
+const ADDRESS_BYTES: usize = 256;
+/// Entries of the completion queue.
+const COMPLETIONS: usize = 4096;
+
+/// Functions that operations call.
+struct Operations {
+    send: abi::MessageCalls,
+    queue: abi::CompletionQueueCalls,
+    memory: abi::MemoryCalls,
+    addresses: abi::AddressVectorCalls,
+    fabric: abi::FabricCalls,
+}
+
+/// An endpoint. It is closed before what it was made of.
+pub(super) struct Endpoint {
+    operations: Operations,
+    endpoint: Object<abi::Endpoint>,
+    queue: Object<abi::CompletionQueue>,
+    addresses: Object<abi::AddressVector>,
+    domain: Object<abi::Domain>,
+    fabric: Object<abi::Fabric>,
+    info: Infos,
+    /// Descriptor to sleep on, if the provider has one.
+    descriptor: Option<c_int>,
+    /// Most bytes of a message that needs no memory until it was sent.
+    pub(super) inject_bytes: usize,
+    memory_mode: i32,
+    key_bytes: usize,
+}
+
+/// Outcome of a call that starts something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Started {
+    Yes,
+    /// The provider has no room at present.
+    NoRoom,
+    /// The provider has refused, with this error.
+    Failed(c_int),
+}
+
+impl Started {
+    fn of(result: isize) -> Self {
+        match result {
+            0 => Self::Yes,
+            code if code == -(abi::AGAIN as isize) => Self::NoRoom,
+            code => Self::Failed(code as c_int),
+        }
+    }
+}
+
+/// Outcome of a read of the completion queue.
+pub(super) enum Taken {
+    /// So many completions were taken.
+    Completions(usize),
+    /// An operation has failed.
+    Failure(ErrorEntry),
+    Nothing,
+}
+
+impl Endpoint {
+    /// Opens an endpoint whose messages have at most `message_bytes`.
+    pub(super) fn open(
+        choice: &OfiChoice,
+        address: IpAddr,
+        peers: usize,
+        message_bytes: usize,
+    ) -> Result<Self, OfiError> {
+        let info = providers::choose(choice, address)?;
+        let provider = info.provider();
+        let check = |call, result| info.library.check(call, &provider, result);
+        // SAFETY: the library has just made the object.
+        let fabric = unsafe { Object::new(info.library.fabric(&info)?) };
+        // SAFETY: the functions of an object stay as long as that.
+        let fabric_calls = unsafe { fabric.record().ops.read() };
+        let domain = make(|place| {
+            let none = ptr::null_mut();
+            // SAFETY: the network is open, and the record one of its provider.
+            check("fi_domain", unsafe {
+                (fabric_calls.domain)(fabric.pointer(), info.pointer(), place, none)
+            })
+        })?;
+        // SAFETY: the functions of an object stay as long as that.
+        let domain_calls = unsafe { domain.record().ops.read() };
+        let addresses = make(|place| {
+            let mut attributes = abi::AddressVectorAttributes {
+                kind: abi::ADDRESSES_AS_TABLE,
+                rx_ctx_bits: 0,
+                count: peers,
+                ep_per_node: 0,
+                name: ptr::null(),
+                map_addr: ptr::null_mut(),
+                flags: 0,
+            };
+            let (attributes, none) = (&raw mut attributes, ptr::null_mut());
+            // SAFETY: the domain is open, and the settings are whole.
+            check("fi_av_open", unsafe {
+                (domain_calls.av_open)(domain.pointer(), attributes, place, none)
+            })
+        })?;
+        let queue_with = |wait_obj| {
+            make(|place| {
+                let mut attributes = abi::CompletionQueueAttributes {
+                    size: COMPLETIONS,
+                    flags: 0,
+                    format: abi::COMPLETION_FORMAT_DATA,
+                    wait_obj,
+                    signaling_vector: 0,
+                    wait_cond: 0,
+                    wait_set: ptr::null_mut(),
+                };
+                let (attributes, none) = (&raw mut attributes, ptr::null_mut());
+                // SAFETY: the domain is open, and the settings are whole.
+                check("fi_cq_open", unsafe {
+                    (domain_calls.cq_open)(domain.pointer(), attributes, place, none)
+                })
+            })
+        };
+        // Not every provider has something to sleep on.
+        let queue = queue_with(abi::WAIT_DESCRIPTOR);
+        let may_sleep = queue.is_ok();
+        let queue: Object<abi::CompletionQueue> = queue.or_else(|_| queue_with(abi::WAIT_NONE))?;
+        let endpoint: Object<abi::Endpoint> = make(|place| {
+            let none = ptr::null_mut();
+            // SAFETY: the domain is open, and the record one of its provider.
+            check("fi_endpoint", unsafe {
+                (domain_calls.endpoint)(domain.pointer(), info.pointer(), place, none)
+            })
+        })?;
+        check("fi_ep_bind", endpoint.bind(&queue, abi::TRANSMIT | abi::RECV))?;
+        check("fi_ep_bind", endpoint.bind(&addresses, 0))?;
+        // SAFETY: the functions of an object stay as long as that.
+        let options = unsafe { endpoint.record().ops.read() };
+        let (bytes, size) = ((&raw const message_bytes).cast(), size_of::<usize>());
+        let (level, name) = (abi::OPTION_ENDPOINT, abi::OPTION_MIN_MULTI_RECV);
+        // SAFETY: the endpoint is open; the value of this option is a number of this size.
+        let set = unsafe { (options.setopt)(endpoint.fid(), level, name, bytes, size) };
+        check("fi_setopt", set)?;
+        check("fi_enable", endpoint.enable())?;
+        let descriptor = queue.wait_descriptor().filter(|_| may_sleep);
+        let operations = Operations {
+            // SAFETY: the functions of an object stay as long as that; enabling it has chosen them.
+            send: unsafe { endpoint.record().msg.read() },
+            // SAFETY: as above.
+            queue: unsafe { queue.record().ops.read() },
+            // SAFETY: as above.
+            memory: unsafe { domain.record().mr.read() },
+            // SAFETY: as above.
+            addresses: unsafe { addresses.record().ops.read() },
+            fabric: fabric_calls,
+        };
+        // SAFETY: the parts of a record stay as long as that.
+        let inject_bytes =
+            unsafe { info.first().tx_attr.as_ref() }.map_or(0, |sent| sent.inject_size);
+        let attributes = providers::domain(info.first());
+        let (memory_mode, key_bytes) =
+            attributes.map_or((0, 0), |domain| (domain.mr_mode, domain.mr_key_size));
+        Ok(Self {
+            operations,
+            endpoint,
+            queue,
+            addresses,
+            domain,
+            fabric,
+            info,
+            descriptor,
+            inject_bytes,
+            memory_mode,
+            key_bytes,
+        })
+    }
+
+    /// Returns the name of the provider.
+    pub(super) fn provider(&self) -> String {
+        self.info.provider()
+    }
+
+    /// Returns the name of the interface.
+    pub(super) fn interface(&self) -> String {
+        library::interface(self.info.first()).unwrap_or_default()
+    }
+
+    /// Returns the text of an error.
+    pub(super) fn error_text(&self, code: c_int) -> String {
+        self.info.library.error_text(code)
+    }
+
+    fn check(&self, call: &'static str, result: c_int) -> Result<(), OfiError> {
+        self.info.library.check(call, &self.provider(), result)
+    }
+
+    /// Returns the address by which peers reach the endpoint.
+    pub(super) fn address(&self) -> Result<Vec<u8>, OfiError> {
+        let mut address = vec![0u8; ADDRESS_BYTES];
+        let mut length = address.len();
+        // SAFETY: the functions of an object stay as long as that.
+        let names = unsafe { self.endpoint.record().cm.read() };
+        let bytes = address.as_mut_ptr().cast();
+        // SAFETY: the endpoint is open, and the address has room for so many bytes.
+        let result = unsafe { (names.getname)(self.endpoint.fid(), bytes, &raw mut length) };
+        self.check("fi_getname", result)?;
+        address.truncate(length);
+        Ok(address)
+    }
+
+    /// Adds the address of a peer, which that has got from [`address`](Self::address).
+    pub(super) fn add_peer(&self, address: &[u8]) -> Result<abi::Address, OfiError> {
+        // A provider reads as many bytes as its own addresses have.
+        let own = self.address()?;
+        let failed = |reason: &str| OfiError::Call {
+            call: "fi_av_insert",
+            provider: self.provider(),
+            reason: reason.to_owned(),
+        };
+        if own.len() != address.len() {
+            return Err(failed("an address of another length"));
+        }
+        let mut number = abi::ADDRESS_UNSPECIFIED;
+        let (bytes, place, none) = (address.as_ptr().cast(), &raw mut number, ptr::null_mut());
+        let insert = self.operations.addresses.insert;
+        // SAFETY: the address vector is open, and the address as long as the provider expects.
+        let added = unsafe { insert(self.addresses.pointer(), bytes, 1, place, 0, none) };
+        if added != 1 {
+            return Err(failed(&self.error_text(added)));
+        }
+        Ok(number)
+    }
+
+    /// Returns the descriptor to sleep on, if the provider has one.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the descriptor is open as long as the completion queue is.
+        self.descriptor.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    }
+
+    /// Returns `true` if the caller may sleep on the descriptor now.
+    pub(super) fn may_sleep(&self) -> bool {
+        let mut queue = self.queue.fid();
+        let trywait = self.operations.fabric.trywait;
+        // SAFETY: network and completion queue are open.
+        self.descriptor.is_some()
+            && unsafe { trywait(self.fabric.pointer(), &raw mut queue, 1) } == 0
+    }
+
+    /// Takes completions, or a failure.
+    pub(super) fn take(&self, completions: &mut [Completion]) -> Taken {
+        let (queue, calls) = (self.queue.pointer(), &self.operations.queue);
+        // SAFETY: the completion queue is open; there is room for so many entries of its format.
+        let count = unsafe { (calls.read)(queue, completions.as_mut_ptr(), completions.len()) };
+        if count > 0 {
+            return Taken::Completions((count as usize).min(completions.len()));
+        }
+        if count != -(abi::ERROR_AVAILABLE as isize) {
+            return Taken::Nothing;
+        }
+        let mut entry = ErrorEntry {
+            op_context: ptr::null_mut(),
+            flags: 0,
+            len: 0,
+            buf: ptr::null_mut(),
+            data: 0,
+            tag: 0,
+            olen: 0,
+            err: 0,
+            prov_errno: 0,
+            err_data: ptr::null_mut(),
+            err_data_size: 0,
+        };
+        // SAFETY: the completion queue is open, and the entry has a place.
+        let count = unsafe { (calls.readerr)(queue, &raw mut entry, 0) };
+        if count == 1 { Taken::Failure(entry) } else { Taken::Nothing }
+    }
+
+    /// Sends a message whose memory can be used again at once.
+    pub(super) fn inject(&self, to: abi::Address, bytes: &[u8]) -> Started {
+        let start = bytes.as_ptr().cast();
+        let inject = self.operations.send.inject;
+        // SAFETY: the endpoint is open, and the bytes are valid during the call.
+        Started::of(unsafe { inject(self.endpoint.pointer(), start, bytes.len(), to) })
+    }
+
+    /// Sends a message.
+    ///
+    /// # Safety
+    ///
+    /// Memory and context are valid, and changed by nobody, until the completion with the context.
+    pub(super) unsafe fn send(
+        &self,
+        to: abi::Address,
+        bytes: NonNull<[u8]>,
+        registered: Option<&Registered>,
+        context: *mut c_void,
+    ) -> Started {
+        let (start, length) = (bytes.cast::<c_void>().as_ptr(), bytes.len());
+        let (endpoint, descriptor) = (self.endpoint.pointer(), descriptor_of(registered));
+        let send = self.operations.send.send;
+        // SAFETY: the contract of this function.
+        Started::of(unsafe { send(endpoint, start, length, descriptor, to, context) })
+    }
+
+    /// Gives memory for messages that arrive, of any peer.
+    ///
+    /// # Safety
+    ///
+    /// Memory and context are valid, and used by nobody else, until the completion with the context
+    /// that returns the memory; a message may be read once its completion has come.
+    pub(super) unsafe fn receive(
+        &self,
+        memory: NonNull<[u8]>,
+        registered: Option<&Registered>,
+        context: *mut c_void,
+    ) -> Started {
+        let room = libc::iovec { iov_base: memory.cast().as_ptr(), iov_len: memory.len() };
+        let mut descriptor = descriptor_of(registered);
+        let message = abi::Message {
+            msg_iov: &raw const room,
+            desc: &raw mut descriptor,
+            iov_count: 1,
+            addr: abi::ADDRESS_UNSPECIFIED,
+            context,
+            data: 0,
+        };
+        let (receive, endpoint) = (self.operations.send.recvmsg, self.endpoint.pointer());
+        // SAFETY: the contract of this function; the other records are needed during the call only.
+        Started::of(unsafe { receive(endpoint, &raw const message, abi::MULTI_RECV) })
+    }
+
+    /// Returns `true` if memory that messages and operations use must be registered for that.
+    pub(super) fn needs_local(&self) -> bool {
+        self.memory_mode & abi::MR_LOCAL != 0
+    }
+
+    /// Registers memory for what `access` says, with a key if the provider does not choose it.
+    ///
+    /// # Safety
+    ///
+    /// The memory is valid until the registration drops, for what `access` says.
+    pub(super) unsafe fn register(
+        &self,
+        memory: NonNull<[u8]>,
+        access: u64,
+        key: u64,
+    ) -> Result<Registered, OfiError> {
+        let bits = 8 * self.key_bytes.clamp(1, size_of::<u64>()) as u32;
+        let key = key >> (u64::BITS - bits);
+        let (start, length) = (memory.cast::<c_void>().as_ptr(), memory.len());
+        let (domain, reg) = (self.domain.fid(), self.operations.memory.reg);
+        let object: Object<abi::MemoryRegion> = make(|place| {
+            let none = ptr::null_mut();
+            // SAFETY: the domain is open, and the contract of this function.
+            let result = unsafe { reg(domain, start, length, access, 0, key, 0, place, none) };
+            self.check("fi_mr_reg", result)
+        })?;
+        if self.memory_mode & abi::MR_ENDPOINT != 0 {
+            self.check("fi_mr_bind", object.bind(&self.endpoint, 0))?;
+            self.check("fi_mr_enable", object.enable())?;
+        }
+        Ok(Registered(object))
+    }
+}
+
+/// Memory that is registered with a provider. It is closed before the endpoint.
+pub(super) struct Registered(Object<abi::MemoryRegion>);
+
+fn descriptor_of(registered: Option<&Registered>) -> *mut c_void {
+    registered.map_or(ptr::null_mut(), |registered| registered.0.record().mem_desc)
+}
+
+/// Takes the object that `create` leaves at a place.
+fn make<T: Kind>(
+    create: impl FnOnce(*mut *mut T) -> Result<(), OfiError>,
+) -> Result<Object<T>, OfiError> {
+    let mut pointer = ptr::null_mut();
+    create(&raw mut pointer)?;
+    let what = "an object";
+    let reason = || "none made".to_owned();
+    let pointer =
+        NonNull::new(pointer).ok_or_else(|| OfiError::System { what, reason: reason() })?;
+    // SAFETY: the library has just made the object.
+    Ok(unsafe { Object::new(pointer) })
+}

@@ -1,0 +1,47 @@
+//! The rail on libfabric, which has the networks of machines.
+//!
+//! The library is opened at run time: nothing of it is needed to build this crate, and a program runs
+//! without it as long as nobody asks for this rail.
+//!
+//! - A message, and every other frame, is a message of libfabric with an envelope before it, in memory
+//!   of this crate on both sides.
+//! - Short writes and reads are carried out by frames, as in the rail of packets. *Missing so far:* long
+//!   ones by RMA.
+//! - A connection over sockets to each peer, the *control connection*, carries nothing. Its end shows
+//!   that the peer has ended, which libfabric does not say while nothing is under way.
+//!
+//! Modules: `abi`, `library`, `object`, `endpoint` are the interface of the library, each safer than the
+//! one before; `choice` and `providers` choose the provider; `packet`, `memory`, `outgoing`, `incoming`
+//! are what is sent and received; `rail` is the rail, `progress` what it does with completions, and `join` makes one.
+//!
+//! **Threads**: any thread sends. One at a time takes completions, under the lock of the inbox, and makes
+//! events of them; one at a time passes these on. Providers are driven by those who poll.
+
+mod abi;
+mod choice;
+mod endpoint;
+mod error;
+mod incoming;
+mod join;
+mod library;
+mod memory;
+mod object;
+mod outgoing;
+mod packet;
+mod progress;
+mod providers;
+mod rail;
+
+pub use self::choice::OfiChoice;
+pub use self::error::OfiError;
+pub use self::join::OfiEnd;
+pub use self::providers::{OfiProvider, OfiProviders};
+pub use self::rail::OfiRail;
+
+/// Most bytes of a message.
+const EAGER_BYTES: usize = 64 << 10;
+
+/// Contexts of buffers, and then of slots.
+const RECEIVE_CONTEXTS: usize = 0;
+const SEND_CONTEXTS: usize = RECEIVE_CONTEXTS + incoming::BUFFERS;
+const ALL_CONTEXTS: usize = SEND_CONTEXTS + outgoing::SLOTS;

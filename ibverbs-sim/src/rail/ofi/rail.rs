@@ -1,0 +1,351 @@
+#![allow(unsafe_code, reason = "the contract of the trait is passed on to those who copy")]
+//! The rail itself: its peers, its registrations, and the thread that polls.
+
+use std::{
+    collections::VecDeque,
+    mem,
+    os::fd::{AsFd, OwnedFd},
+    ptr::NonNull,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use talpf_primitives::{Mutex, TryLock};
+
+use super::{
+    ALL_CONTEXTS, EAGER_BYTES, OfiError,
+    endpoint::{Endpoint, Registered},
+    incoming::{Arrived, BUFFER_BYTES, BUFFERS},
+    join::Joined,
+    memory::{Contexts, PacketMemory},
+    outgoing::{Outgoing, Packets, Peer},
+    packet::Control,
+    progress::{Inbox, KEPT_EVENTS, POLLS_BETWEEN_CHECKS},
+};
+use crate::{
+    Access, SocketWire, Wire,
+    rail::{
+        Armed, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits,
+        emulation::{Emulation, Operation, OperationKind, Path as _},
+        frame::{Frame, KeyClaim},
+        registrations::{KeyNumber, Registrations},
+    },
+    wire::ConnectAttempts,
+};
+
+/// Time in which the last packets leave as a rail ends.
+const LAST_PACKETS: Duration = Duration::from_secs(2);
+
+/// A rail on a provider of libfabric.
+pub struct OfiRail {
+    pub(super) process: u32,
+    pub(super) run: u64,
+    pub(super) registrations: Registrations,
+    pub(super) emulation: Emulation,
+    /// Registration of the buffers, where the provider needs one.
+    pub(super) buffers_registered: Option<Registered>,
+    pub(super) outgoing: Outgoing,
+    pub(super) endpoint: Endpoint,
+    pub(super) contexts: Contexts,
+    pub(super) buffers: PacketMemory,
+    /// Connections whose end is that of a peer.
+    pub(super) control: SocketWire,
+    pub(super) silent: Box<[AtomicBool]>,
+    /// Set once this process has announced that it is about to sleep.
+    is_armed: AtomicBool,
+    /// Readable once a thread has left events for the one that polls.
+    pub(super) event: OwnedFd,
+    /// Readable with the completion queue, the control connections, or the event.
+    sleep_on: OwnedFd,
+    pub(super) inbox: Mutex<Inbox>,
+    /// Held by the thread that polls.
+    passed_on: TryLock<PassedOn>,
+}
+
+/// Events that one thread passes on, and the messages of each buffer that it has passed on.
+struct PassedOn {
+    events: VecDeque<Arrived>,
+    messages: [u32; BUFFERS],
+}
+
+impl OfiRail {
+    pub(super) fn new(parts: Joined) -> Result<Self, OfiError> {
+        let Joined { endpoint, outgoing, buffers, buffers_registered, control, run } = parts;
+        let (process, processes) = (control.process(), control.processes());
+        let system = |what| {
+            move |error: rustix::io::Errno| OfiError::System { what, reason: error.to_string() }
+        };
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let event = event.map_err(system("an event"))?;
+        let sleep_on = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("an event"))?;
+        let descriptors = [Some(event.as_fd()), endpoint.descriptor(), control.descriptor()];
+        for descriptor in descriptors.into_iter().flatten() {
+            let data = epoll::EventData::new_u64(0);
+            let added = epoll::add(&sleep_on, descriptor, data, epoll::EventFlags::IN);
+            added.map_err(system("an event"))?;
+        }
+        let inbox = Inbox::new(process, &outgoing);
+        let events = VecDeque::with_capacity(KEPT_EVENTS);
+        Ok(Self {
+            process,
+            run,
+            registrations: Registrations::new(),
+            emulation: Emulation::new(processes),
+            buffers_registered,
+            outgoing,
+            endpoint,
+            contexts: Contexts::new(ALL_CONTEXTS),
+            buffers,
+            control,
+            silent: (0..processes).map(|_| AtomicBool::new(false)).collect(),
+            is_armed: AtomicBool::new(false),
+            event,
+            sleep_on,
+            inbox: Mutex::new(inbox),
+            passed_on: TryLock::new(PassedOn { events, messages: [0; BUFFERS] }),
+        })
+    }
+
+    /// Returns the name of the provider.
+    pub fn provider(&self) -> String {
+        self.endpoint.provider()
+    }
+
+    /// Exchanges first packets. Returns `false` if nothing has happened.
+    pub(super) fn greet(&self) -> bool {
+        self.advance(&mut self.inbox.lock()) > 0
+    }
+
+    /// Returns the processes that have not answered, if there are some.
+    pub(super) fn missing(&self) -> Option<Vec<u32>> {
+        let inbox = self.inbox.lock();
+        let all = (0..).zip(&inbox.peers);
+        let missing = all.filter(|(_, peer)| !peer.has_greeted || peer.owes_greeting);
+        let missing: Vec<u32> = missing.map(|(process, _)| process).collect();
+        (!missing.is_empty()).then_some(missing)
+    }
+
+    pub(super) fn no_answer(&self, missing: &[u32]) -> OfiError {
+        let names: Vec<_> = missing.iter().map(|process| format!("process {process}")).collect();
+        OfiError::NoAnswer { provider: self.provider(), processes: names.join(", ") }
+    }
+
+    pub(super) fn packets(&self) -> Packets<'_> {
+        Packets { outgoing: &self.outgoing, endpoint: &self.endpoint, contexts: &self.contexts }
+    }
+
+    /// Returns a peer that is not lost.
+    pub(super) fn peer(&self, process: u32) -> Result<&Peer, RailError> {
+        let peer = self.outgoing.peer(process);
+        let peer = peer.ok_or(RailError::NoSuchPeer { process, processes: self.processes() })?;
+        if peer.is_lost() { Err(RailError::Lost { process }) } else { Ok(peer) }
+    }
+
+    /// Returns the peers that are not lost, by process.
+    pub(super) fn live(&self) -> impl Iterator<Item = (u32, &Peer)> {
+        let all = (0..).zip(&self.outgoing.peers);
+        all.filter_map(|(process, peer)| Some((process, peer.as_ref()?)))
+            .filter(|(_, peer)| !peer.is_lost())
+    }
+
+    /// Wakes the thread that sleeps.
+    fn wake(&self) {
+        // A full event is readable.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+    }
+
+    /// Posts an operation that is carried out by frames.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Rail::write`] and [`Rail::read`].
+    unsafe fn emulate(
+        &self,
+        to: u32,
+        kind: OperationKind,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        self.peer(to)?;
+        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
+        let operation = Operation::new(kind, local, claim, context);
+        // SAFETY: the contract of this function.
+        unsafe { self.emulation.post(to, operation, &self.packets(), &self.registrations) }
+    }
+
+    /// Passes an event on.
+    fn pass_on(
+        &self,
+        arrived: Arrived,
+        messages: &mut [u32; BUFFERS],
+        sink: &mut dyn FnMut(RailEvent<'_>),
+    ) {
+        match arrived {
+            Arrived::Message { from, start, length } => {
+                messages[start / BUFFER_BYTES] += 1;
+                // SAFETY: the message has arrived, and its buffer is not given to the provider again
+                // before that is noted which was counted here.
+                let bytes = unsafe { self.buffers.bytes(start, length) };
+                sink(RailEvent::Message { from, bytes });
+            }
+            Arrived::Kept { from, packet, start } => {
+                sink(RailEvent::Message { from, bytes: &packet[start..] });
+            }
+            Arrived::Event(event) => sink(event),
+        }
+    }
+}
+
+impl Rail for OfiRail {
+    fn process(&self) -> u32 {
+        self.process
+    }
+
+    fn processes(&self) -> u32 {
+        self.control.processes()
+    }
+
+    fn limits(&self) -> RailLimits {
+        RailLimits {
+            eager_bytes: EAGER_BYTES,
+            notice_bytes: 4,
+            needs_peer_processor: true,
+            is_mapped: false,
+            has_event: self.endpoint.descriptor().is_some(),
+        }
+    }
+
+    unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError> {
+        // SAFETY: the contract of this function.
+        let key = unsafe { self.registrations.insert(memory, access)? };
+        Ok(RailKey::from_number(key.number()))
+    }
+
+    fn deregister(&self, key: &RailKey) -> Result<(), RailError> {
+        self.registrations.remove(KeyNumber::from_claim(key.number()))
+    }
+
+    fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
+        self.peer(to)?;
+        if bytes.len() > EAGER_BYTES {
+            return Err(RailError::TooLong { length: bytes.len(), limit: EAGER_BYTES });
+        }
+        match self.packets().push(to, &Frame::Message(bytes)) {
+            true => Ok(()),
+            false => Err(RailError::NoRoom { process: to }),
+        }
+    }
+
+    unsafe fn write(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        notice: Option<u32>,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        // SAFETY: the contract of this function.
+        unsafe { self.emulate(to, OperationKind::Write { notice }, local, remote, context) }
+    }
+
+    unsafe fn read(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        // SAFETY: the contract of this function.
+        unsafe { self.emulate(to, OperationKind::Read, local, remote, context) }
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {
+        let Some(mut passed_on) = self.passed_on.try_lock() else { return 0 };
+        let PassedOn { events, messages } = &mut *passed_on;
+        let mut inbox = self.inbox.lock();
+        if self.is_armed.load(Ordering::Relaxed) {
+            self.is_armed.store(false, Ordering::Relaxed);
+            inbox.polls_in_vain = POLLS_BETWEEN_CHECKS;
+            // The event is not blocking, and empty if nobody has woken this process.
+            let _ = rustix::io::read(&self.event, &mut [0; size_of::<u64>()]);
+        }
+        let is_in_vain = self.advance(&mut inbox) == 0;
+        inbox.polls_in_vain += u32::from(is_in_vain);
+        self.check_ends(&mut inbox, is_in_vain);
+        if events.is_empty() {
+            mem::swap(events, &mut inbox.arrived);
+        }
+        drop(inbox);
+        let mut count = 0;
+        while let Some(arrived) = events.pop_front() {
+            count += 1;
+            self.pass_on(arrived, messages, sink);
+        }
+        if messages.iter().any(|messages| *messages > 0) {
+            let mut inbox = self.inbox.lock();
+            for (buffer, messages) in messages.iter_mut().enumerate() {
+                inbox.buffers.passed_on(buffer, mem::take(messages));
+            }
+            self.give_buffers(&mut inbox);
+        }
+        count
+    }
+
+    fn has_unsent(&self) -> bool {
+        let mut live = self.live();
+        self.outgoing.has_unsent() || live.any(|(process, _)| self.emulation.has_unsent(process))
+    }
+
+    fn is_lost(&self, process: u32) -> bool {
+        matches!(self.peer(process), Err(RailError::Lost { .. }))
+    }
+
+    fn give_up(&self, process: u32) {
+        if self.outgoing.peer(process).is_some() {
+            self.silent[process as usize].store(true, Ordering::Release);
+            self.control.give_up(process);
+            self.wake();
+        }
+    }
+
+    fn arm(&self) -> Armed<'_> {
+        let inbox = self.inbox.lock();
+        self.is_armed.store(true, Ordering::Relaxed);
+        let is_silent = |process: u32| self.silent[process as usize].load(Ordering::Acquire);
+        let ends = |process: u32| inbox.peers[process as usize].since_end.is_some();
+        let mut live = self.live();
+        if !inbox.arrived.is_empty() || live.any(|(process, _)| is_silent(process) || ends(process))
+        {
+            return Armed::Ready;
+        }
+        // Room in what the provider queues is no event.
+        if self.live().any(|(process, _)| self.emulation.has_unsent(process)) {
+            return Armed::Nothing;
+        }
+        match self.endpoint.descriptor() {
+            Some(_) if self.endpoint.may_sleep() => Armed::Descriptor(self.sleep_on.as_fd()),
+            Some(_) => Armed::Ready,
+            None => Armed::Nothing,
+        }
+    }
+}
+
+impl Drop for OfiRail {
+    fn drop(&mut self) {
+        let mut owed: Vec<u32> = self.live().map(|(process, _)| process).collect();
+        let mut attempts = ConnectAttempts::new(LAST_PACKETS);
+        let is_owed = |process: &u32| {
+            self.peer(*process).is_ok() && !self.packets().push_control(*process, Control::Parting)
+        };
+        loop {
+            owed.retain(is_owed);
+            let has_progressed = self.poll(&mut |_| {}) > 0;
+            let is_over = owed.is_empty() && !self.outgoing.has_unsent();
+            if is_over || self.live().next().is_none() || (!has_progressed && !attempts.wait()) {
+                break;
+            }
+        }
+    }
+}
