@@ -22,6 +22,7 @@ chapters! {
     lanes: "src/lanes.md";
     notifications: "src/notifications.md";
     queues: "src/queues.md";
+    samples_and_phasers: "src/samples-and-phasers.md";
     replay: "src/replay.md";
     collectives: "src/collectives.md";
     libraries: "src/libraries.md";

@@ -36,10 +36,11 @@ pub(crate) enum Call {
     Rehook,
     LeaveLibrary,
     RemoteQueue,
+    SampledValue,
 }
 
 /// The collective calls, by their numbers in messages.
-const CALLS: [Call; 15] = [
+const CALLS: [Call; 16] = [
     Call::Start,
     Call::RegisterGlobal,
     Call::RegisterRaw,
@@ -55,6 +56,7 @@ const CALLS: [Call; 15] = [
     Call::Rehook,
     Call::LeaveLibrary,
     Call::RemoteQueue,
+    Call::SampledValue,
 ];
 
 impl Call {
@@ -76,6 +78,7 @@ impl Call {
             Call::Rehook => "rehook",
             Call::LeaveLibrary => "the end of a library",
             Call::RemoteQueue => "remote_queue",
+            Call::SampledValue => "sampled_value",
         }
     }
 }

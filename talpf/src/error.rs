@@ -2,6 +2,7 @@
 //! list of all, each with its text.
 
 mod construction;
+mod end;
 mod queue;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use talpf_runtime::{ArrayLabel, Rect};
 use crate::numbers::{Elements, LOCAL_SLOT, LaneNumber, Rank, Round};
 use crate::window::Kind;
 
+pub use self::end::EndError;
 pub use self::queue::QueueError;
 
 /// An error of the one-sided layer.
@@ -387,6 +389,9 @@ pub enum Error {
     /// An error of a remote queue.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// An error of an end of a sampled value.
+    #[error(transparent)]
+    End(#[from] EndError),
     /// The two ends of a double-buffered channel do not match.
     #[error("double-buffered channel: {what} is {here} here and {there} at {rank}")]
     LinksDiffer {

@@ -41,6 +41,7 @@
 
 mod all_gather;
 mod bsp;
+mod call_arguments;
 mod collective;
 mod config;
 mod context;
@@ -71,17 +72,21 @@ mod probe;
 mod processes;
 mod profile;
 mod queue;
+mod registration;
 mod rehook;
 mod remote_calls;
 mod round;
 mod rounds;
+mod sampled_value;
 mod sender;
 mod settings;
+mod signal;
 mod slot;
 mod sync;
 mod tracer;
 #[cfg(doctest)]
 mod variance;
+mod waiting_task;
 mod window;
 mod world;
 
@@ -91,7 +96,7 @@ pub use self::config::{Config, PollingFrequency};
 pub use self::context::Context;
 pub use self::decomposition::{Decomposition, Face};
 pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};
-pub use self::error::{Error, QueueError};
+pub use self::error::{EndError, Error, QueueError};
 pub use self::exec::exec;
 pub use self::halo::Halo;
 pub use self::hook::{exec_on_rail, hook, hook_on_rail};
@@ -107,6 +112,7 @@ pub use self::probe::Machine;
 pub use self::profile::Profile;
 pub use self::queue::{QueueReceiver, QueueSender, RemoteQueue};
 pub use self::remote_calls::{CallClient, CallServer, RemoteCalls};
+pub use self::sampled_value::{SampleReader, SampleWriter, SampledValue};
 pub use self::settings::Settings;
 pub use self::slot::{MemorySlot, Registrable, RemoteRegion};
 pub use self::sync::{Arrivals, EachStep, SyncBuilder, SyncHandle, SyncMode};

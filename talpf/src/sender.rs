@@ -45,6 +45,8 @@ pub(crate) struct Sender {
     /// Number of the run, unique in this process.
     pub(crate) run: u64,
     pub(crate) checks_conflicts: bool,
+    /// `true` if what needs no guard at a rank of this process need not pass the device.
+    pub(crate) signals_directly: bool,
 }
 
 /// Default limit of the memory slots of a context.
@@ -79,6 +81,9 @@ impl Sender {
             group,
             run,
             checks_conflicts: config.check_conflicts,
+            signals_directly: config.device.link.is_none()
+                && config.device.fault.is_none()
+                && config.runtime.recorder.is_none(),
         }
     }
 

@@ -167,7 +167,7 @@ impl Slot {
         // peer inside a window, which holds a guard too and serialises overlapping operations (R5
         // to R7); for the peer of a channel, whose writes go to a buffer that the target holds a
         // guard of (see `double_buffered_channel`); or through a raw slot, for which `register_raw`
-        // makes the program answer, or the credits of a queue (see `queue`).
+        // makes the program answer, or the credits of a queue (see `queue`) or of a sampled value.
         let region =
             unsafe { domain.register(start, parts.rows * parts.cols * element_bytes, access)? };
         let descriptor = SlotDescriptor {

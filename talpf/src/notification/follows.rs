@@ -7,6 +7,7 @@ use talpf_runtime::HeldBack;
 
 use super::Notification;
 use super::last::Last;
+use super::listener::Listener;
 use crate::error::Error;
 use crate::numbers::{ArrivalNumber, Rank};
 use crate::window::Parked;
@@ -33,6 +34,8 @@ pub(crate) trait Awaiter: Send + Sync {
 pub(crate) struct Follows {
     /// Waits that end.
     ended: SmallVec<[Ended; 1]>,
+    /// Listeners that have taken in notifications.
+    pub(super) listeners: SmallVec<[Arc<dyn Listener>; 1]>,
     rest: Option<Box<Lists>>,
 }
 
@@ -79,21 +82,25 @@ impl Ended {
 impl Follows {
     #[inline]
     pub(crate) fn is_nothing(&self) -> bool {
-        self.ended.is_empty() && self.rest.is_none()
+        self.ended.is_empty() && self.listeners.is_empty() && self.rest.is_none()
     }
 
-    /// Returns `true` if there is nothing but ends of waits.
+    /// Returns `true` if there is nothing but ends of waits, and listeners.
     #[inline]
     pub(crate) fn only_ends(&self) -> bool {
         self.rest.is_none()
     }
 
-    /// Ends the waits.
+    /// Ends the waits, and calls the listeners.
     #[inline]
     pub(crate) fn end_waits(&mut self) {
         match self.ended.len() {
             1 => self.ended.pop().into_iter().for_each(Ended::complete),
             _ => std::mem::take(&mut self.ended).into_iter().for_each(Ended::complete),
+        }
+        if !self.listeners.is_empty() {
+            let listeners = std::mem::take(&mut self.listeners);
+            listeners.iter().for_each(|listener| listener.follow_up());
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use talpf_runtime::{InOut, Region};
 
-use super::ids::FIRST_OF_QUEUES;
+use super::ids::FIRST_PRIVATE;
 use super::inbox::Inbox;
 use super::of_rank::{Awaits, OfRank};
 use super::task::Notified;
@@ -57,17 +57,17 @@ impl Notifications {
         self.0.sender().fail(error);
     }
 
-    /// Checks that an id of `rank` is none of a queue, which programs do not name.
+    /// Checks that an id of `rank` is no private one.
     #[inline]
     fn check_id(&self, rank: Rank, id: u32) -> Result<(), Error> {
-        if id < FIRST_OF_QUEUES { Ok(()) } else { Err(self.no_such_id(rank, id)) }
+        if id < FIRST_PRIVATE { Ok(()) } else { Err(self.no_such_id(rank, id)) }
     }
 
     #[cold]
     fn no_such_id(&self, rank: Rank, id: u32) -> Error {
         let peers = &self.0.sender().peers;
         let local = if rank.0 < peers.len() { peers.local(rank) } else { None };
-        let ids = local.map_or(FIRST_OF_QUEUES, |peer| peer.notifications.ids());
+        let ids = local.map_or(FIRST_PRIVATE, |peer| peer.notifications.ids());
         Error::NoSuchNotification { rank, id, ids }
     }
 

@@ -1,22 +1,29 @@
-//! The ids of one rank: those that its program names, and those of its queues.
+//! The ids of one rank: those that its program names, and private ones, of queues and other ends.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::id::Id;
+use super::listener::Listener;
 use crate::numbers::Rank;
 
-/// First of the ids of queues, which no program names.
-pub(crate) const FIRST_OF_QUEUES: u32 = 1 << 31;
-/// Number of ids of a queue: of its items, and of its credits.
-const OF_QUEUE: u32 = 2;
+/// First of the private ids, which no program names.
+pub(crate) const FIRST_PRIVATE: u32 = 1 << 31;
 
-/// The ids of one rank. Those of a program exist once they are used, those of a queue once it is made.
+/// The ids of one rank. Those of a program exist once they are used, private ones once they are
+/// added.
 #[derive(Default)]
 pub(super) struct Ids {
     program: Vec<Id>,
-    queues: Vec<Id>,
-    /// The ranks that receive from the queues.
-    receivers: Vec<Rank>,
+    private: Vec<Private>,
+}
+
+/// An id that no program names.
+struct Private {
+    of_id: Id,
+    usage: IdUse,
+    /// The end that takes in the notifications. Without one they are for waits, or for nobody.
+    listener: Option<Arc<dyn Listener>>,
 }
 
 /// The use of an id.
@@ -28,6 +35,8 @@ pub(super) enum IdUse {
     Items,
     /// Credits of the queue of `receiver`.
     Credits { receiver: Rank },
+    /// Notifications for a listener.
+    Listener,
 }
 
 impl Ids {
@@ -36,62 +45,95 @@ impl Ids {
         self.program.len() as u32
     }
 
+    fn add(&mut self, usage: IdUse, of_id: Id) -> u32 {
+        self.private.push(Private { of_id, usage, listener: None });
+        FIRST_PRIVATE + (self.private.len() as u32 - 1)
+    }
+
     /// Adds the ids of a queue of `receiver`, of whose items at most `most` are announced and not
     /// taken. Returns that of its items, which that of its credits follows.
     pub(super) fn add_queue(&mut self, receiver: Rank, most: usize) -> u32 {
-        let first = FIRST_OF_QUEUES + self.queues.len() as u32;
-        self.queues.extend([Id::keeping(most), Id::default()]);
-        self.receivers.push(receiver);
+        let first = self.add(IdUse::Items, Id::keeping(most));
+        self.add(IdUse::Credits { receiver }, Id::default());
         first
     }
 
-    /// Returns `true` if the id is one of a queue, which was made here.
-    pub(super) fn has_queue(&self, id: u32) -> bool {
-        id.checked_sub(FIRST_OF_QUEUES).is_some_and(|index| (index as usize) < self.queues.len())
+    /// Adds an id for a listener.
+    pub(super) fn add_listener(&mut self) -> u32 {
+        self.add(IdUse::Listener, Id::default())
+    }
+
+    fn private(&self, id: u32) -> Option<&Private> {
+        self.private.get(id.checked_sub(FIRST_PRIVATE)? as usize)
+    }
+
+    /// Returns the place of the listener of an id.
+    pub(super) fn listener_mut(&mut self, id: u32) -> Option<&mut Option<Arc<dyn Listener>>> {
+        let private = self.private.get_mut(id.checked_sub(FIRST_PRIVATE)? as usize)?;
+        Some(&mut private.listener)
+    }
+
+    /// Returns the listener of an id.
+    pub(super) fn listener(&self, id: u32) -> Option<&Arc<dyn Listener>> {
+        self.private(id)?.listener.as_ref()
+    }
+
+    /// Iterates over all listeners.
+    pub(super) fn listeners(&self) -> impl Iterator<Item = &Arc<dyn Listener>> {
+        self.private.iter().filter_map(|private| private.listener.as_ref())
+    }
+
+    /// Returns `true` if the id is a private one, which was added here.
+    pub(super) fn has_private(&self, id: u32) -> bool {
+        self.private(id).is_some()
     }
 
     /// Returns the use of an id.
     pub(super) fn use_of(&self, id: u32) -> IdUse {
-        let Some(index) = id.checked_sub(FIRST_OF_QUEUES) else {
-            return IdUse::Program;
-        };
-        match self.receivers.get((index / OF_QUEUE) as usize) {
-            Some(&receiver) if index % OF_QUEUE == 1 => IdUse::Credits { receiver },
-            _ => IdUse::Items,
-        }
+        self.private(id).map_or(IdUse::Program, |private| private.usage)
     }
 
-    /// Returns the state of an id: of a queue that was made here, or of the program.
+    /// Returns the state of an id: a private one that was added here, or one of the program.
     #[inline]
     pub(super) fn of(&mut self, id: u32) -> &mut Id {
-        let (ids, index) = match id.checked_sub(FIRST_OF_QUEUES) {
-            Some(index) => (&mut self.queues, index as usize),
-            None => (&mut self.program, id as usize),
+        let index = match id.checked_sub(FIRST_PRIVATE) {
+            Some(index) => return &mut self.private[index as usize].of_id,
+            None => id as usize,
         };
-        if ids.len() <= index {
-            ids.resize_with(index + 1, Id::default);
+        if self.program.len() <= index {
+            self.program.resize_with(index + 1, Id::default);
         }
-        &mut ids[index]
+        &mut self.program[index]
     }
 
-    /// Iterates over those of some ids, all of the program or one of a queue, that exist.
+    /// Iterates over those of some ids, all of the program or one private, that exist.
     pub(super) fn among(&mut self, ids: Range<u32>) -> impl Iterator<Item = &mut Id> {
-        let (of, first) = match ids.start.checked_sub(FIRST_OF_QUEUES) {
-            Some(_) => (&mut self.queues, FIRST_OF_QUEUES),
-            None => (&mut self.program, 0),
-        };
-        let end = ((ids.end - first) as usize).min(of.len());
-        let start = ((ids.start - first) as usize).min(end);
-        of[start..end].iter_mut()
+        let is_private = ids.start >= FIRST_PRIVATE;
+        let first = if is_private { FIRST_PRIVATE } else { 0 };
+        let (start, end) = ((ids.start - first) as usize, (ids.end - first) as usize);
+        let of_private = if is_private { start..end } else { 0..0 };
+        let of_program = if is_private { 0..0 } else { start..end };
+        let private = clamped(of_private, self.private.len());
+        let program = clamped(of_program, self.program.len());
+        let private = self.private[private].iter_mut().map(|private| &mut private.of_id);
+        self.program[program].iter_mut().chain(private)
     }
 
     /// Iterates over all ids that exist.
     pub(super) fn each(&self) -> impl Iterator<Item = (u32, &Id)> {
-        (0..).zip(&self.program).chain((FIRST_OF_QUEUES..).zip(&self.queues))
+        let private = self.private.iter().map(|private| &private.of_id);
+        (0..).zip(&self.program).chain((FIRST_PRIVATE..).zip(private))
     }
 
     /// As `each`, to be changed.
     pub(super) fn each_mut(&mut self) -> impl Iterator<Item = (u32, &mut Id)> {
-        (0..).zip(&mut self.program).chain((FIRST_OF_QUEUES..).zip(&mut self.queues))
+        let private = self.private.iter_mut().map(|private| &mut private.of_id);
+        (0..).zip(&mut self.program).chain((FIRST_PRIVATE..).zip(private))
     }
+}
+
+/// Returns the part of a range that is below `len`.
+fn clamped(range: Range<usize>, len: usize) -> Range<usize> {
+    let end = range.end.min(len);
+    range.start.min(end)..end
 }

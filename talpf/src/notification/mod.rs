@@ -36,8 +36,10 @@ mod id;
 mod ids;
 mod inbox;
 mod last;
+mod listener;
 mod of_queue;
 mod of_rank;
+mod private;
 mod report;
 mod spawned_put;
 mod state;
@@ -55,5 +57,6 @@ pub use self::wait::{Receive, Wait, WaitAll};
 
 pub(crate) use self::claim::NotifiedClaim;
 pub(crate) use self::follows::{Follows, Lists};
+pub(crate) use self::listener::Listener;
 pub(crate) use self::spawned_put::SpawnedPut;
 pub(crate) use self::table::NotificationTable;

@@ -15,6 +15,10 @@ impl NotificationTable {
     /// them.
     fn take_arrived(&self, id: u32, taken: &mut VecDeque<Notification>, follows: &mut Follows) {
         let mut state = self.state.lock();
+        if !state.ids.has_private(id) {
+            // The run has ended.
+            return;
+        }
         let of_id = state.ids.of(id);
         while let Some(notification) = of_id.take_arrived() {
             taken.push_back(notification);

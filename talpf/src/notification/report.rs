@@ -41,6 +41,7 @@ impl NotificationTable {
                     IdUse::Credits { receiver } => {
                         writeln!(text, "  {rank}: waits for room in the queue of {receiver}")
                     }
+                    IdUse::Listener => Ok(()),
                 };
             }
             let mut sources: Vec<Rank> =
@@ -55,6 +56,7 @@ impl NotificationTable {
                 );
             }
         }
+        state.ids.listeners().for_each(|listener| listener.describe(text));
         for (ids, _) in &state.any {
             let _ = writeln!(text, "  {rank}: waits for any of the notifications {ids:?}");
         }

@@ -10,7 +10,7 @@ use talpf_primitives::Mutex;
 use super::claim::NotifiedClaim;
 use super::follows::{Admitted, Completion};
 use super::id::{Admission, Untaken, Waiter, WaiterNumber, Waiting};
-use super::ids::FIRST_OF_QUEUES;
+use super::ids::{FIRST_PRIVATE, IdUse};
 use super::state::{State, parked_of, take_any};
 use super::under_way::Coming;
 use super::wait_count::WaitCount;
@@ -75,8 +75,8 @@ impl NotificationTable {
     ///
     /// **Errors**: fewer than have been used; more than 2^31.
     pub(crate) fn set_ids(&self, ids: u32) -> Result<(), Error> {
-        if ids > FIRST_OF_QUEUES {
-            let (value, limit) = (u64::from(ids), u64::from(FIRST_OF_QUEUES));
+        if ids > FIRST_PRIVATE {
+            let (value, limit) = (u64::from(ids), u64::from(FIRST_PRIVATE));
             return Err(Error::Limit { what: "number of notification ids", value, limit });
         }
         let used = self.state.lock().ids.used();
@@ -126,7 +126,7 @@ impl NotificationTable {
     ) -> Outcome<L> {
         let notification @ Notification { source, id, .. } = notified.notification;
         let mut state = self.state.lock();
-        if state.failed.is_some() || id >= self.ids() && !state.ids.has_queue(id) {
+        if state.failed.is_some() || id >= self.ids() && !state.ids.has_private(id) {
             return Outcome::Refused(operation);
         }
         let State { ids, any, under_way, parked, .. } = &mut *state;
@@ -207,7 +207,12 @@ impl NotificationTable {
                 follows.end(waiter.completion, Ok(notification));
             }
             None => {
-                state.ids.of(notification.id).arrive(position, notification);
+                let id = notification.id;
+                state.ids.of(id).arrive(position, notification);
+                if state.ids.use_of(id) == IdUse::Listener {
+                    state.pass_to_listener(id, follows);
+                    return Some(notification);
+                }
                 let unawaited = self.unawaited().wrapping_add(1);
                 self.hints.unawaited.store(unawaited, Ordering::Relaxed);
             }
@@ -400,6 +405,7 @@ impl NotificationTable {
         let parked = state.ids.each_mut().flat_map(|(_, of_id)| of_id.parked.drain(..));
         follows.lists().refused.extend(parked.map(|waiting| waiting.operation));
         state.parked.fill(0);
+        follows.listeners.extend(state.ids.listeners().cloned());
         self.count_waits(-ended);
         self.hints.delayed.store(true, Ordering::Relaxed);
     }
@@ -417,7 +423,7 @@ impl NotificationTable {
     fn check_wait(&self, state: &State, id: u32) -> Result<(), Error> {
         match &state.failed {
             Some(reason) => Err(self.not_notified(id, reason)),
-            None if state.ids.has_queue(id) => Ok(()),
+            None if state.ids.has_private(id) => Ok(()),
             None => self.check_id(id),
         }
     }

@@ -5,7 +5,7 @@
 //! the credit before: one that is late or missing changes nothing. Numbers do not wrap; what travels
 //! is their lower bits.
 
-use super::signal::Count;
+use crate::signal::Count;
 
 /// The counts of a sender, at its own rank.
 #[derive(Clone, Copy, Debug)]

@@ -1,16 +1,14 @@
 //! The part that both ends of a queue have in common.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counts::OutOfRange;
-use super::signal::Signal;
 use crate::error::{Error, QueueError};
 use crate::notification::{Notification, Notifications};
 use crate::numbers::Rank;
 use crate::operation::{Operation, notify};
-use crate::sender::Sender;
-use crate::slot::Slot;
+use crate::registration::Registration;
+use crate::signal::Signal;
 
 /// An end of the queue of `receiver`.
 #[derive(Clone)]
@@ -18,35 +16,6 @@ pub(super) struct End {
     pub(super) receiver: Rank,
     pub(super) notifications: Notifications,
     pub(super) registration: Arc<Registration>,
-}
-
-/// The registration of the queue's memory at one rank, which its ends have in common.
-pub(super) struct Registration {
-    sender: Arc<Sender>,
-    slot: Arc<Slot>,
-    /// Set if peers may still write, so that the memory is kept until the run ends.
-    is_kept: AtomicBool,
-}
-
-impl Registration {
-    pub(super) fn new(sender: &Arc<Sender>, slot: &Arc<Slot>) -> Arc<Self> {
-        let (sender, slot) = (Arc::clone(sender), Arc::clone(slot));
-        Arc::new(Registration { sender, slot, is_kept: AtomicBool::new(false) })
-    }
-
-    /// Keeps the memory until the run ends.
-    pub(super) fn keep(&self) {
-        self.is_kept.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        if !*self.is_kept.get_mut() {
-            // After the end of the run it is not there any more.
-            let _ = self.sender.slots.remove(&self.slot);
-        }
-    }
 }
 
 impl End {

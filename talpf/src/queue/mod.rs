@@ -41,7 +41,6 @@ mod end;
 mod receiver;
 mod ring;
 mod sender;
-mod signal;
 
 use std::fmt;
 
@@ -49,12 +48,13 @@ use bytemuck::Pod;
 use talpf_runtime::Array;
 
 use self::arguments::Arguments;
-use self::end::{End, Registration};
+use self::end::End;
 use self::ring::Rings;
 use crate::all_gather::Call;
 use crate::context::Context;
 use crate::error::{Error, QueueError};
 use crate::numbers::Rank;
+use crate::registration::Registration;
 use crate::slot::Use;
 
 pub use self::receiver::QueueReceiver;
@@ -141,15 +141,15 @@ impl Context {
     ) -> Result<RemoteQueue<T>, Error> {
         let (call, rank, receiving) = (Call::RemoteQueue, self.rank(), receiver.into());
         let senders = senders.into_iter().map(Into::into);
-        let arguments = Arguments::new::<T>(receiving, senders, capacity, self.size());
+        let arguments = Arguments::new(receiving, senders, capacity, self.size());
         let own = arguments.map(|arguments| {
             // Each announces an item at least, or the end of its sender.
             let most = arguments.elements() + 2 * arguments.senders.len();
             let id = self.notifications().add_queue(receiving, most);
-            (arguments.to_bytes(id), (arguments, id))
+            (arguments.of_items::<T>().to_bytes(id), (arguments, id))
         });
         let ((arguments, id), all) = self.world().all_gather(rank, call, own).await?;
-        let ids = arguments.compare(&all)?;
+        let ids = arguments.of_items::<T>().compare(&all)?;
         let elements = if rank == receiving { arguments.elements() } else { 0 };
         let (items, room) = match zeroed::<T>(elements) {
             Ok(items) => (items, Ok(())),

@@ -12,10 +12,10 @@ use futures::Stream;
 
 use super::end::End;
 use super::ring::Rings;
-use super::signal::{Count, Signal};
 use crate::error::Error;
 use crate::notification::{Notification, Wait};
 use crate::numbers::Rank;
+use crate::signal::{Count, Signal};
 
 /// The receiving end of a [`RemoteQueue`](crate::RemoteQueue), a [`Stream`] of the items of all
 /// senders.

@@ -13,11 +13,11 @@ use futures::Sink;
 use super::batch::Batch;
 use super::counts::SendCounts;
 use super::end::End;
-use super::signal::{Count, Signal};
 use crate::error::{Error, QueueError};
 use crate::notification::{Notification, Wait};
 use crate::numbers::Rank;
 use crate::operation::{Operation, put_notified};
+use crate::signal::{Count, Signal};
 use crate::slot::MemorySlot;
 
 /// The sending end of a [`RemoteQueue`](crate::RemoteQueue) at one rank, a [`Sink`].

@@ -53,6 +53,7 @@ mod remote_calls;
 mod ring;
 mod rounds_apart;
 mod rounds_close_at_spawn;
+mod sampled_values;
 mod short_puts_together;
 mod slots;
 mod sync_modes;

@@ -30,6 +30,8 @@ mod queues;
 mod random_programs;
 #[path = "../one_sided/remote_calls.rs"]
 mod remote_calls;
+#[path = "../one_sided/sampled_values.rs"]
+mod sampled_values;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
 #[path = "../one_sided/windows_opened_apart.rs"]

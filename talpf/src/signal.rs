@@ -1,14 +1,14 @@
-//! The values of a queue's notifications.
+//! The values of the notifications by which the ends of a queue, or of others like it, know of each other.
 
 /// Number of bits of a count.
 const BITS: u32 = 30;
 /// Largest number of items in the ring of a sender: counts of items under way differ by so many that
 /// an old one is known from a new one.
-pub(super) const MOST_ITEMS: u32 = 1 << 28;
+pub(crate) const MOST_ITEMS: u32 = 1 << 28;
 
-/// Signal of one end of a queue to the other one.
+/// Signal of one end to the other one. Items are those of a queue, values or phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     /// From a sender: the number of items of its put. From the receiver: the credit of the sender, as
     /// the number of its items that were ever taken.
     Count(Count),
@@ -21,29 +21,29 @@ pub(super) enum Signal {
 
 /// A number of items, without its higher bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Count(u32);
+pub(crate) struct Count(u32);
 
 impl Count {
     /// The largest count.
-    pub(super) const MOST: u32 = (1 << BITS) - 1;
+    pub(crate) const MOST: u32 = (1 << BITS) - 1;
 
-    pub(super) fn of(items: u64) -> Self {
+    pub(crate) fn of(items: u64) -> Self {
         Count(items as u32 & Count::MOST)
     }
 
     /// Returns the number of items.
-    pub(super) fn items(self) -> u32 {
+    pub(crate) fn items(self) -> u32 {
         self.0
     }
 
     /// Returns the number of items that this count is ahead of `items`, wrapping.
-    pub(super) fn ahead_of(self, items: u64) -> u32 {
+    pub(crate) fn ahead_of(self, items: u64) -> u32 {
         Count::of(u64::from(self.0).wrapping_sub(items)).0
     }
 }
 
 impl Signal {
-    pub(super) fn to_value(self) -> u32 {
+    pub(crate) fn to_value(self) -> u32 {
         match self {
             Signal::Count(Count(items)) => items,
             Signal::Closed(Count(items)) => 1 << BITS | items,
@@ -52,7 +52,7 @@ impl Signal {
     }
 
     /// Decodes a signal. `None` for a value that no end sends.
-    pub(super) fn from_value(value: u32) -> Option<Self> {
+    pub(crate) fn from_value(value: u32) -> Option<Self> {
         let count = Count(value & Count::MOST);
         match value >> BITS {
             0 => Some(Signal::Count(count)),
