@@ -37,10 +37,11 @@ pub(crate) enum Call {
     LeaveLibrary,
     RemoteQueue,
     SampledValue,
+    Phaser,
 }
 
 /// The collective calls, by their numbers in messages.
-const CALLS: [Call; 16] = [
+const CALLS: [Call; 17] = [
     Call::Start,
     Call::RegisterGlobal,
     Call::RegisterRaw,
@@ -57,6 +58,7 @@ const CALLS: [Call; 16] = [
     Call::LeaveLibrary,
     Call::RemoteQueue,
     Call::SampledValue,
+    Call::Phaser,
 ];
 
 impl Call {
@@ -79,6 +81,7 @@ impl Call {
             Call::LeaveLibrary => "the end of a library",
             Call::RemoteQueue => "remote_queue",
             Call::SampledValue => "sampled_value",
+            Call::Phaser => "phaser",
         }
     }
 }

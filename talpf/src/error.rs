@@ -389,7 +389,7 @@ pub enum Error {
     /// An error of a remote queue.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// An error of an end of a sampled value.
+    /// An error of an end of a sampled value or of a phaser.
     #[error(transparent)]
     End(#[from] EndError),
     /// The two ends of a double-buffered channel do not match.

@@ -67,6 +67,7 @@ mod one_sided;
 mod open_rounds;
 mod operation;
 mod peer;
+mod phaser;
 mod polling;
 mod probe;
 mod processes;
@@ -108,6 +109,7 @@ pub use self::notification::{
 pub use self::numbers::{Elements, LaneNumber, Rank, Round};
 pub use self::one_sided::{LaneScope, OneSided};
 pub use self::operation::{Destination, OpenRound, Operation, Source};
+pub use self::phaser::{Phaser, PhaserSignaller, PhaserWaiter};
 pub use self::probe::Machine;
 pub use self::profile::Profile;
 pub use self::queue::{QueueReceiver, QueueSender, RemoteQueue};

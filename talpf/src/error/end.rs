@@ -1,9 +1,9 @@
-//! The errors of ends of sampled values.
+//! The errors of ends of sampled values and phasers.
 
 use super::Error;
 use crate::numbers::Rank;
 
-/// An error of an end of a [`SampledValue`](crate::SampledValue).
+/// An error of an end of a [`SampledValue`](crate::SampledValue) or of a [`Phaser`](crate::Phaser).
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndError {
@@ -16,6 +16,18 @@ pub enum EndError {
         end: &'static str,
         /// The failure, with the rank that it is of.
         reason: String,
+    },
+    /// A rank that takes part in a phaser has dropped its end, and will not signal a phase.
+    #[error(
+        "{rank} waits for phase {phase} of a phaser, which {signaller} does not signal: it has dropped its end"
+    )]
+    SignallerDropped {
+        /// The rank that waits.
+        rank: Rank,
+        /// The rank that has signalled all phases before.
+        signaller: Rank,
+        /// The phase, from 0.
+        phase: u64,
     },
     /// A rank has no such end, or has taken it.
     #[error("{rank} has no {end}")]

@@ -38,6 +38,7 @@ mod outside_matrix;
 mod outside_window;
 mod overlapping_puts;
 mod overlapping_windows;
+mod phasers;
 mod polling;
 mod probe;
 mod programs;

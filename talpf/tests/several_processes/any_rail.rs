@@ -20,6 +20,8 @@ mod notified_programs;
 mod notified_tasks;
 #[path = "../one_sided/overlapping_puts.rs"]
 mod overlapping_puts;
+#[path = "../one_sided/phasers.rs"]
+mod phasers;
 #[path = "../one_sided/queue_errors.rs"]
 mod queue_errors;
 #[path = "../one_sided/queue_programs.rs"]
