@@ -267,6 +267,32 @@ impl Context {
         Ok(task.spawn(move |from: In<T, D>| put.issue(from))?)
     }
 
+    /// Spawns a task that writes the elements of `from` to each of `to`, and then notifies the rank of
+    /// each of `id`, with a value: [`Notifications::multicast`].
+    ///
+    /// **Completion**: returns at once. The task has `from` as input until all puts have used it
+    /// (*local*).
+    /// **Ordering**, **Errors**: as [`Context::put_notify`], for each of the puts.
+    pub fn multicast_notify<'r, T, D>(
+        &self,
+        from: &Region<'_, T, D>,
+        to: impl IntoIterator<Item = RemoteRegion<'r, T>>,
+        id: u32,
+        value: u32,
+    ) -> Result<(), Error>
+    where
+        T: Pod + Send + Sync,
+        D: Send + Sync + 'static,
+    {
+        let put = |to| SpawnedPut::new(self.notifications(), &to, (id, value));
+        let puts: Vec<_> = to.into_iter().map(put).collect();
+        let task = self.group().task("multicast").communicates().inline().input(from);
+        Ok(task.spawn(move |from: In<T, D>| {
+            let from = Arc::new(from);
+            puts.into_iter().for_each(|put| put.issue(Arc::clone(&from)));
+        })?)
+    }
+
     /// Begins supersteps in which puts and gets are only queued, and whose syncs open every slot.
     pub fn bsp<'r>(&self) -> Bsp<'r> {
         Bsp::new(self.lane.handle())

@@ -104,7 +104,7 @@ pub use self::hook::{exec_on_rail, hook, hook_on_rail};
 pub use self::iteration::Iteration;
 pub use self::lane::Lane;
 pub use self::notification::{
-    Inbox, Notification, Notifications, Notified, NotifiedTask, Receive, Wait, WaitAll,
+    Inbox, Multicast, Notification, Notifications, Notified, NotifiedTask, Receive, Wait, WaitAll,
 };
 pub use self::numbers::{Elements, LaneNumber, Rank, Round};
 pub use self::one_sided::{LaneScope, OneSided};

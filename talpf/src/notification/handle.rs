@@ -5,18 +5,23 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use talpf_runtime::{InOut, Region};
+use talpf_runtime::{ArrayLabel, InOut, Region};
 
-use super::ids::FIRST_PRIVATE;
+use super::ids::{FIRST_PRIVATE, QUIET};
 use super::inbox::Inbox;
+use super::multicast::Multicast;
 use super::of_rank::{Awaits, OfRank};
 use super::task::Notified;
 use super::wait::{Receive, Wait, WaitAll};
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::operation::{Operation, Source, notify, put_copy_notified, put_notified, refused};
-use crate::slot::RemoteRegion;
+use crate::slot::{RemoteRegion, Use};
 use crate::sync::Receiver;
+
+/// The end of an error about a quiet put.
+const NOT_RAW: &str =
+    " by `register_raw`, as a quiet put needs: no wait without an id has an inbox for it";
 
 /// The notifications of a rank: by its clones any task of the rank notifies others and waits for what
 /// comes to this one.
@@ -140,6 +145,40 @@ impl Notifications {
             Ok(()) => put_copy_notified(&self.0.round, values, to, (id, value)),
             Err(error) => refused(&self.0.round, error),
         }
+    }
+
+    /// Writes the elements of `from` to each of `to`, and then notifies the rank of each of `id`: a
+    /// multicast.
+    ///
+    /// **Completion**: the returned future ends when the region may be reused by all puts (*local*).
+    /// **Ordering**, **Errors**: as [`Notifications::put`], for each of the puts by itself. Nothing orders
+    /// them.
+    /// **Cost**: that of the puts, with one guard.
+    pub fn multicast<'r, G: Source + Sync>(
+        &self,
+        from: G,
+        to: impl IntoIterator<Item = RemoteRegion<'r, G::Element>>,
+        id: u32,
+        value: u32,
+    ) -> Multicast<G> {
+        Multicast::new(self, from, to, (id, value))
+    }
+
+    /// Writes the elements of `from` to `to`, in a slot of
+    /// [`Context::register_raw`](crate::Context::register_raw), and notifies nobody.
+    ///
+    /// **Completion**: the returned operation ends when the region may be reused (*local*).
+    /// **Ordering**: a notification that this rank sends to the same rank after that comes after the bytes.
+    /// So one notification announces any number of quiet puts.
+    /// **Errors**: a slot of [`Context::register_global`](crate::Context::register_global), whose puts
+    /// need an inbox and so an id; as [`Notifications::put`].
+    pub fn put_quiet<G: Source>(&self, from: G, to: RemoteRegion<'_, G::Element>) -> Operation<G> {
+        let slot = to.slot;
+        if slot.usage == Use::Windowed {
+            let (array, why) = (ArrayLabel::of_id(slot.array), NOT_RAW);
+            return refused(&self.0.round, Error::NotRegistered { array, why });
+        }
+        put_notified(&self.0.round, from, to, (QUIET, 0))
     }
 
     /// Waits for a notification of `id`, without an inbox. The wait begins when the future is first

@@ -9,10 +9,11 @@ use crate::numbers::Rank;
 
 /// First of the private ids, which no program names.
 pub(crate) const FIRST_PRIVATE: u32 = 1 << 31;
+/// Id of puts whose notification nobody takes, at every rank.
+pub(super) const QUIET: u32 = FIRST_PRIVATE;
 
 /// The ids of one rank. Those of a program exist once they are used, private ones once they are
 /// added.
-#[derive(Default)]
 pub(super) struct Ids {
     program: Vec<Id>,
     private: Vec<Private>,
@@ -37,6 +38,15 @@ pub(super) enum IdUse {
     Credits { receiver: Rank },
     /// Notifications for a listener.
     Listener,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        let mut ids = Ids { program: Vec::new(), private: Vec::new() };
+        // The first one, `QUIET`, has no listener.
+        ids.add_listener();
+        ids
+    }
 }
 
 impl Ids {

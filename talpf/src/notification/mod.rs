@@ -37,6 +37,7 @@ mod ids;
 mod inbox;
 mod last;
 mod listener;
+mod multicast;
 mod of_queue;
 mod of_rank;
 mod private;
@@ -52,6 +53,7 @@ mod wait_count;
 pub use self::claim::Notification;
 pub use self::handle::Notifications;
 pub use self::inbox::Inbox;
+pub use self::multicast::Multicast;
 pub use self::task::{Notified, NotifiedTask};
 pub use self::wait::{Receive, Wait, WaitAll};
 

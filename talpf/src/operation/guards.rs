@@ -1,6 +1,8 @@
 //! The memory of guards, for the device.
 #![allow(unsafe_code, reason = "views the elements of a guard as bytes")]
 
+use std::sync::Arc;
+
 use bytemuck::Pod;
 use ibverbs_sim::{LocalKey, ScatterGather};
 use smallvec::SmallVec;
@@ -59,6 +61,19 @@ pub trait Source: Send + 'static {
 
 /// A guard that an operation can write to.
 pub trait Destination: Source {}
+
+/// A guard that several operations read from.
+impl<G: Source + Sync> Source for Arc<G> {
+    type Element = G::Element;
+
+    fn layout(&self) -> ByteLayout {
+        (**self).layout()
+    }
+
+    fn array(&self) -> u64 {
+        (**self).array()
+    }
+}
 
 macro_rules! source {
     ($guard:ident) => {

@@ -29,6 +29,7 @@ mod many_ranks;
 mod matrix_windows;
 mod missing_operation;
 mod mode_modifiers;
+mod multicasts;
 mod notification_errors;
 mod notifications;
 mod notified_programs;

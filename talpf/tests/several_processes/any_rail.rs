@@ -14,6 +14,8 @@ mod early_puts;
 mod halos;
 #[path = "../one_sided/matrix_windows.rs"]
 mod matrix_windows;
+#[path = "../one_sided/multicasts.rs"]
+mod multicasts;
 #[path = "../one_sided/notified_programs.rs"]
 mod notified_programs;
 #[path = "../one_sided/notified_tasks.rs"]
