@@ -72,8 +72,10 @@ pub use self::writer::SampleWriter;
 ///         let [step, square] = reader.latest();
 ///         assert_eq!(square, step * step);
 ///         while let Some(progress) = reader.next().await {
-///             last = progress?;
+///             let [step, square] = progress?;
+///             assert_eq!(square, step * step);
 ///         }
+///         last = reader.latest();
 ///     }
 ///     Ok::<_, Error>(last)
 /// })?;

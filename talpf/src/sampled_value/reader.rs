@@ -20,8 +20,8 @@ const NAME: &str = "reader of a sampled value";
 /// A reading end of a [`SampledValue`](crate::SampledValue): at any time the latest value, and a
 /// [`Stream`] of later ones.
 ///
-/// The stream skips values that were written while nobody took one: it is never behind. It ends with
-/// the writer, after the last value.
+/// The stream skips values that were written while nobody took one, and a value that `latest` has
+/// returned: it is never behind. It ends with the writer, after the last value.
 ///
 /// **Ordering**: of two values that are taken one after the other, the second was not written before
 /// the first. Nothing orders two readers.
