@@ -70,6 +70,16 @@ pub enum Event {
         /// `true` if it waits from now on.
         waits: bool,
     },
+    /// A task has become ready, as the last task that it waited for has released it, or has
+    /// spawned or woken it: an edge of the graph.
+    Ready {
+        /// Rank that the task belongs to.
+        rank: u32,
+        /// Number of the task.
+        task: u64,
+        /// Number of the task that it waited for; 0 if something beside tasks has woken it.
+        by: u64,
+    },
     /// A rank begins to wait for the end of a round.
     SyncBegin {
         /// Rank that waits.
@@ -173,6 +183,7 @@ impl Event {
             | Self::RecordingStopped => [None, None],
             Self::TaskSlice { rank, .. }
             | Self::Throttle { rank, .. }
+            | Self::Ready { rank, .. }
             | Self::SyncBegin { rank, .. }
             | Self::SyncEnd { rank, .. }
             | Self::Value { rank, .. } => [Some(rank), None],
@@ -196,6 +207,11 @@ impl Event {
     /// Creates a [`Throttle`](Self::Throttle) for such a caller.
     pub const fn throttle(group: u32, waits: bool) -> Self {
         Self::Throttle { rank: group, waits }
+    }
+
+    /// Creates a [`Ready`](Self::Ready) for such a caller.
+    pub const fn ready(group: u32, task: u64, by: u64) -> Self {
+        Self::Ready { rank: group, task, by }
     }
 
     /// Creates a [`Value`](Self::Value) for such a caller.

@@ -42,6 +42,8 @@ pub struct Limits {
     pub keep: Keep,
     /// Part of the run outside which nothing is kept.
     pub extent: Extent,
+    /// `true` if edges of the graph are kept: a record for each task that becomes ready.
+    pub edges: bool,
 }
 
 /// Times that are kept, as far as they are known.

@@ -71,6 +71,7 @@ pub use spill::{Recovered, recover};
 pub use state::State;
 pub use stream::Stream;
 pub use summary::{
-    Distribution, Efficiency, MessageSummary, PairSummary, RankSummary, Summary, TaskSummary,
+    CriticalPath, Distribution, Efficiency, MessageSummary, PairSummary, PathShare, RankSummary,
+    Summary, TaskSummary,
 };
 pub use sync_mode::{SyncArrivals, SyncMode};

@@ -97,6 +97,7 @@ impl Recorder {
             records: record_limit,
             keep: Keep::First,
             extent: Extent::Whole,
+            edges: false,
         })
     }
 
@@ -169,6 +170,11 @@ impl Recorder {
     /// Returns the number of a task name. **Cost**: a lock and a hash lookup, so keep the result.
     pub fn label(&self, name: &str) -> LabelId {
         self.labels().intern(name)
+    }
+
+    /// Returns `true` if events [`Ready`](crate::Event::Ready) are wanted.
+    pub fn keeps_edges(&self) -> bool {
+        self.limits().edges
     }
 
     /// Returns the number of records that all streams have flushed.

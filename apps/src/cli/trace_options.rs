@@ -39,6 +39,11 @@ pub(super) struct TraceOptions {
     #[arg(long, requires = "trace", conflicts_with = "trace_keep")]
     pub(super) trace_spill: bool,
 
+    /// Keep edges of the task graph, too: which task made each task ready, for the critical path of
+    /// `talpf trace summary`; a record more for each task
+    #[arg(long, requires = "trace")]
+    trace_edges: bool,
+
     /// Keep only what is between two times of the run, as 2s..4s, 500ms.. or ..1s
     #[arg(long, value_name = "FROM..TO", value_parser = window, requires = "trace")]
     trace_window: Option<Range<u64>>,
@@ -88,7 +93,7 @@ impl TraceOptions {
                 Extent::Rounds { rounds: rounds.clone(), ranks: machine.ranks_here().len() as u32 }
             }
         };
-        Ok(Limits { records: records as usize, keep, extent })
+        Ok(Limits { records: records as usize, keep, extent, edges: self.trace_edges })
     }
 }
 

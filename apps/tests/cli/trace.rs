@@ -357,6 +357,26 @@ fn slow_rank_costs_load_balance_and_the_other_rank_waits_for_communication() {
     assert!(step(1) && step(10) && !step(11), "every step is counted once");
 }
 
+#[test]
+fn critical_path_of_a_simulated_run_has_a_task_and_a_message_each_step() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let run = "jacobi --size 256 --block 64 --steps 20 --ranks 2 --simulate hdr-infiniband \
+               --cost jacobi=1.5ns --cores-per-rank 2 --trace-edges --trace";
+    let arguments: Vec<&str> = run.split_whitespace().chain([path]).collect();
+    stdout_of(&talpf_with(&arguments));
+    let prv = folder.path().join("jacobi.prv");
+    stdout_of(&check(&prv));
+    let text = stdout_of(&talpf_with(&["trace", "summary", prv.to_str().unwrap(), "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let critical = &json["critical_path"];
+    assert_eq!(critical["tasks"]["jacobi"]["count"], 20, "{critical}");
+    assert_eq!(critical["messages"]["count"], 19, "{critical}");
+    assert_eq!(critical["most"], "jacobi", "{critical}");
+    let length = |of: &serde_json::Value, field: &str| of[field].as_u64().unwrap();
+    assert!(length(critical, "length_ns") > length(&json, "duration_ns") * 95 / 100, "{text}");
+}
+
 /// Runs jacobi with a trace that has these options. Returns the folder, the text of the trace and the output.
 fn run_with(options: &str) -> (tempfile::TempDir, String, std::process::Output) {
     let folder = tempdir().unwrap();

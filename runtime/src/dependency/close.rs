@@ -7,7 +7,7 @@ use super::locking::release_tile_locks;
 use super::{OpenAccess, ReadySink};
 use crate::data::Mode;
 use crate::error::Failure;
-use crate::record::{AccessSlot, EdgeId, Record, Waiter, record};
+use crate::record::{AccessSlot, EdgeId, Record, RecordId, Waiter, record};
 
 /// Closes an access of a task that is not replayed: its region is free, the tasks that waited for
 /// it may become ready, and its own task may complete.
@@ -55,18 +55,18 @@ pub(super) unsafe fn close_plain<S: ReadySink>(access: OpenAccess, failure: Opti
     let owner = access.task();
     if let Some(first) = access.slot().head.close(access.generation()) {
         // SAFETY: closing the access has taken its list.
-        unsafe { follow_all::<S>(first, failure) };
+        unsafe { follow_all::<S>(first, owner, failure) };
     }
     // SAFETY: the unit of the access, which has closed.
     unsafe { S::resolve_access(owner) };
 }
 
-/// Follows the edges of a closed access. Not inlined, since most have none.
+/// Follows the edges of a closed access of the task `by`. Not inlined, since most have none.
 ///
 /// # Safety
 /// `first` begins the list that the access had, which nobody else has.
 #[inline(never)]
-unsafe fn follow_all<S: ReadySink>(first: u32, failure: Option<&Arc<Failure>>) {
+unsafe fn follow_all<S: ReadySink>(first: u32, by: RecordId, failure: Option<&Arc<Failure>>) {
     let mut next = Some(first);
     while let Some(bits) = next {
         // SAFETY: by the contract of this function.
@@ -74,16 +74,20 @@ unsafe fn follow_all<S: ReadySink>(first: u32, failure: Option<&Arc<Failure>>) {
         // Read first: once satisfied, the successor may run and its record be reused.
         next = edge.next();
         // SAFETY: by the contract of this function.
-        unsafe { follow::<S>(edge.waiter(), failure) };
+        unsafe { follow::<S>(edge.waiter(), by, failure) };
     }
 }
 
-/// Follows an edge. With a failure, the waiting task is poisoned.
+/// Follows an edge from the task `by`. With a failure, the waiting task is poisoned.
 ///
 /// # Safety
 /// The edge was linked and counted for the waiter, was taken from its access, and is followed once.
 #[inline]
-pub(super) unsafe fn follow<S: ReadySink>(waiter: Waiter, failure: Option<&Arc<Failure>>) {
+pub(super) unsafe fn follow<S: ReadySink>(
+    waiter: Waiter,
+    by: RecordId,
+    failure: Option<&Arc<Failure>>,
+) {
     if waiter.is_weak() {
         // SAFETY: an edge of a weak access is a unit of its task's completion.
         return unsafe { follow_weak::<S>(waiter) };
@@ -93,7 +97,7 @@ pub(super) unsafe fn follow<S: ReadySink>(waiter: Waiter, failure: Option<&Arc<F
         pending.poison(failure);
     }
     if pending.pending.take(1) {
-        S::ready(waiter.task());
+        S::ready(waiter.task(), by);
     }
 }
 

@@ -40,14 +40,14 @@ pub(super) fn release_tile_locks<S: ReadySink>(access: OpenAccess) {
             let next_of = |task| record(id_of(task)).next_waiter();
             let set_next = |task, next| record(id_of(task)).set_next_waiter(next);
             if let Some(next) = lock.unlock(next_of, set_next) {
-                resume::<S>(id_of(next), lock);
+                resume::<S>(id_of(next), lock, access.task());
             }
         }
     });
 }
 
-/// Goes on with a task that has been handed a lock.
-fn resume<S: ReadySink>(id: RecordId, lock: &TileLock) {
+/// Goes on with a task that has been handed a lock by the task `by`.
+fn resume<S: ReadySink>(id: RecordId, lock: &TileLock, by: RecordId) {
     let locks = locks_of(record(id));
     let at = locks.partition_point(|(other, _)| std::ptr::from_ref(*other) < lock);
     let Some(((lock, held), rest)) = locks[at..].split_first() else {
@@ -55,7 +55,7 @@ fn resume<S: ReadySink>(id: RecordId, lock: &TileLock) {
     };
     lock.held.set(*held);
     if acquire_from(id, rest) {
-        S::queue(id);
+        S::queue(id, by);
     }
 }
 

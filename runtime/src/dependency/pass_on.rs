@@ -79,7 +79,7 @@ pub(crate) unsafe fn pass_on<S: ReadySink>(access: OpenAccess) {
     // Following the edges takes locks of its own.
     drop(domain);
     // SAFETY: the edges were taken from the access; those linked instead are counted by themselves.
-    waiters.into_iter().for_each(|waiter| unsafe { follow::<S>(waiter, failure.as_ref()) });
+    waiters.into_iter().for_each(|waiter| unsafe { follow::<S>(waiter, owner, failure.as_ref()) });
     // SAFETY: the unit of the access, which the caller gives up.
     unsafe { S::resolve_access(owner) };
 }

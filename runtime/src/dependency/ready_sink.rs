@@ -7,12 +7,12 @@ use crate::record::RecordId;
 /// know no queue; all calls are of a type that has no values, so they cost what calls of functions
 /// cost.
 pub(crate) trait ReadySink {
-    /// Goes on with a task whose last edge has been followed: it may have steps before it is
-    /// queued.
-    fn ready(task: RecordId);
+    /// Goes on with a task whose last edge, from the task `by`, has been followed: it may have steps
+    /// before it is queued.
+    fn ready(task: RecordId, by: RecordId);
 
-    /// Queues a task that has taken all its steps.
-    fn queue(task: RecordId);
+    /// Queues a task that has taken all its steps, after the task `by` handed it a tile lock.
+    fn queue(task: RecordId, by: RecordId);
 
     /// Takes `units` from the counter of a task's completion.
     ///

@@ -125,12 +125,13 @@ impl ReplayedTask {
         self.last_step.store(self.step.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Queues the task, which nothing holds back any more.
+    /// Queues the task, which nothing holds back any more: `by` was the last to do so.
     #[inline(always)]
-    pub(super) fn release(&self, run: &Run) {
+    pub(super) fn release(&self, run: &Run, by: RecordId) {
         run.waits[self.index as usize].begin(self.waits_for);
         // SAFETY: the holder of the tiles, a task of this group, is complete after this task.
         let group = unsafe { GroupInner::of_live_task(self.record) };
+        scheduler::trace_edge(|| group, self.task, || Some(by));
         let policies = group.shared.config.policies;
         let later = begins_block(policies, self.step.load(Ordering::Relaxed))
             && !self.record.marks().is_inline();
@@ -146,7 +147,7 @@ impl ReplayedTask {
         }
         for edge in edges {
             if change.completes(edge.accesses) && run.waits[edge.to as usize].follow_edge() {
-                run.tasks[edge.to as usize].release(run);
+                run.tasks[edge.to as usize].release(run, self.task);
             }
         }
     }
@@ -284,7 +285,7 @@ impl ReplayedTask {
         let run = self.run();
         for to in &self.successors {
             if run.waits[*to as usize].follow_edge() {
-                run.tasks[*to as usize].release(run);
+                run.tasks[*to as usize].release(run, self.task);
             }
         }
         if self.is_last() {
@@ -367,6 +368,6 @@ pub(crate) fn complete(record: &Record) {
     replayed.step.store(replayed.step.load(Ordering::Relaxed) + run.unroll, Ordering::Relaxed);
     record.state.set(Phase::Created);
     if run.waits[replayed.index as usize].end() {
-        replayed.release(run);
+        replayed.release(run, replayed.task);
     }
 }

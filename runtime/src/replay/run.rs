@@ -119,7 +119,7 @@ impl Run {
         // The last task that is released may end the run, which is not touched after that.
         for index in 0..run.tasks.len() {
             if run.waits[index].follow_edge() {
-                run.tasks[index].release(run);
+                run.tasks[index].release(run, task);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use talpf_primitives::{Ordering, thread_local};
-use talpf_traces::Event;
+use talpf_traces::{Event, Recorder};
 
 use super::policy::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::trace_state::SliceBegin;
@@ -305,6 +305,38 @@ pub(crate) fn trace(shared: &Arc<Shared>, event: impl FnOnce(u64) -> Event) {
         Some(worker) if Arc::ptr_eq(&worker.shared, shared) => worker.trace(event),
         _ => shared.trace_outside(event),
     }
+}
+
+/// Records that `task`, of a group, becomes ready as `by` has released, spawned or woken it, if edges
+/// are traced; `None`: something beside tasks has, which only counts on a worker.
+#[inline(always)]
+pub(crate) fn trace_edge<'g>(
+    group: impl FnOnce() -> &'g GroupInner,
+    task: RecordId,
+    by: impl FnOnce() -> Option<RecordId>,
+) {
+    let worker = WORKER.get();
+    // SAFETY: `enter` sets the pointer and clears it, and borrows the worker in between.
+    match unsafe { worker.as_ref() } {
+        Some(worker) if !worker.traces_edges => {}
+        _ => trace_edge_slow(group(), task, by()),
+    }
+}
+
+#[cold]
+fn trace_edge_slow(group: &GroupInner, task: RecordId, by: Option<RecordId>) {
+    let recorder = group.shared.config.recorder.as_ref();
+    if !recorder.is_some_and(Recorder::keeps_edges) || record(task).role() == Role::Service {
+        return;
+    }
+    if by.is_none() && !on_worker_of(&group.shared) {
+        return;
+    }
+    // The trace has no services.
+    let by = by.filter(|by| record(*by).role() != Role::Service);
+    let by = by.map_or(0, |by| record(by).number(by));
+    let number = record(task).number(task);
+    trace(&group.shared, |_| Event::ready(group.number(), number, by));
 }
 
 /// Notes that this thread is about to enter the body of `task`. Returns the begin of its slice of

@@ -48,7 +48,7 @@ pub(crate) use self::block_on::block_on;
 pub(crate) use self::census::Census;
 pub(crate) use self::current::{
     Reason, count_completion, is_for_task_of, on_worker_of, own_index, schedule, schedule_at,
-    schedule_released, throttle, trace, trace_begin, trace_end, worker_index,
+    schedule_released, throttle, trace, trace_begin, trace_edge, trace_end, worker_index,
 };
 pub(crate) use self::idleness::{idle, idle_until};
 pub(crate) use self::policy::{Affinity, begins_block, preferred_workers};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossbeam_utils::{Backoff, CachePadded};
 use talpf_primitives::{Ordering, Parker, thread};
-use talpf_traces::{LabelId, State, Stream};
+use talpf_traces::{LabelId, Recorder, State, Stream};
 
 use super::idleness::{CurrentWatch, OthersTasks};
 use super::io::enter_tokio;
@@ -36,6 +36,7 @@ pub(crate) struct Worker {
     pub(super) deques: Deques,
     pub(super) parker: Parker,
     pub(super) is_traced: bool,
+    pub(super) traces_edges: bool,
     pub(super) has_next_slot: bool,
     pub(super) is_depth_first: bool,
     /// Stream of the trace; `None` in virtual time.
@@ -89,6 +90,7 @@ impl Worker {
         let others_tasks = OthersTasks::new(shared.slots.len());
         let slot = Arc::clone(&shared.slots[index]);
         let policies = shared.config.policies;
+        let traces_edges = recorder.is_some_and(Recorder::keeps_edges);
         Worker {
             shared,
             index,
@@ -96,6 +98,7 @@ impl Worker {
             deques,
             parker,
             is_traced: stream.is_some() || core_streams.is_some(),
+            traces_edges,
             has_next_slot: policies.has(Policy::NextSlot),
             is_depth_first: policies.has(Policy::DepthFirst),
             stream: RefCell::new(stream),

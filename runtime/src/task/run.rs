@@ -191,17 +191,21 @@ impl Runner for Steps {
 
 impl ReadySink for Steps {
     #[inline]
-    fn ready(task: RecordId) {
+    fn ready(task: RecordId, by: RecordId) {
         let ready = record(task);
         // SAFETY: a task that has not run has a unit for its body.
         let group = || unsafe { GroupInner::of_live_task(ready) };
+        scheduler::trace_edge(group, task, || Some(by));
         if !ready.has_steps() || take_steps(group(), task) {
             release_ready(task);
         }
     }
 
     #[inline]
-    fn queue(task: RecordId) {
+    fn queue(task: RecordId, by: RecordId) {
+        // SAFETY: as in `ready`.
+        let group = || unsafe { GroupInner::of_live_task(record(task)) };
+        scheduler::trace_edge(group, task, || Some(by));
         release_ready(task);
     }
 
@@ -233,6 +237,7 @@ pub(super) fn release_ready(task: RecordId) {
 /// followed during the spawn.
 #[inline(never)]
 pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
+    scheduler::trace_edge(|| group, task, running::current);
     if record(task).has_steps() {
         if !take_steps(group, task) {
             return;

@@ -7,7 +7,7 @@
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::group::GroupInner;
-use crate::record::{RecordId, record};
+use crate::record::{RecordId, record, running};
 use crate::scheduler::{self, Reason};
 
 const _: () = assert!(usize::BITS == 64, "generation and index of a task share a pointer");
@@ -45,5 +45,6 @@ pub(crate) fn wake_suspended(task: RecordId) {
 fn schedule_woken(task: RecordId) {
     // SAFETY: as for any body that has not ended; the caller alone schedules the task.
     let group = unsafe { GroupInner::of_live_task(record(task)) };
+    scheduler::trace_edge(|| group, task, running::current);
     scheduler::schedule(group, task, Reason::Woken);
 }

@@ -63,6 +63,7 @@ mod spans;
 mod task_loops;
 mod throttle;
 mod time;
+mod trace_edges;
 mod trace_slices;
 mod unordered_sums;
 mod unwinding;

@@ -63,6 +63,10 @@ pub enum EventKind {
     Step = 95_000_026,
     /// Tasks of the rank that slow cores compute, on its first thread.
     SlowCores = 95_000_027,
+    /// Number of a task that has become ready; the next goes with it.
+    TaskReady = 95_000_028,
+    /// Number of the task that the other has waited for; 0 for none.
+    ReadyBy = 95_000_029,
     /// Receiver of a message to another process, plus 1, where its data leaves; the next four go with it.
     SentTo = 95_000_031,
     /// Number by which the other half of the message is found.
@@ -90,7 +94,7 @@ pub(crate) const FIRST_COUNTER: u32 = 95_100_000;
 
 impl EventKind {
     /// All event types, by increasing number.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 40] = [
         Self::TaskId,
         Self::TaskType,
         Self::Span,
@@ -119,6 +123,8 @@ impl EventKind {
         Self::TimedPart,
         Self::Step,
         Self::SlowCores,
+        Self::TaskReady,
+        Self::ReadyBy,
         Self::SentTo,
         Self::SentNumber,
         Self::SentBytes,
@@ -185,6 +191,8 @@ impl EventKind {
             | Self::PutLatency
             | Self::WindowWait
             | Self::TaskStarted
+            | Self::TaskReady
+            | Self::ReadyBy
             | Self::SentTo
             | Self::SentNumber
             | Self::SentBytes
@@ -229,6 +237,8 @@ impl EventKind {
             Self::TimedPart => "Timed part",
             Self::Step => "Step",
             Self::SlowCores => "Tasks on slow cores",
+            Self::TaskReady => "Task ready",
+            Self::ReadyBy => "Made ready by",
             Self::SentTo => "Message sent to",
             Self::SentNumber => "Number of the message sent",
             Self::SentBytes => "Bytes sent",

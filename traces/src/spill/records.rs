@@ -91,6 +91,12 @@ pub(super) fn put(out: &mut Vec<u8>, record: &Record) {
             put_u32(out, label.index() as u32);
             put_u64(out, value.cast_unsigned());
         }
+        Event::Ready { rank, task, by } => {
+            out.push(14);
+            put_u32(out, rank);
+            put_u64(out, task);
+            put_u64(out, by);
+        }
     }
 }
 
@@ -165,6 +171,7 @@ pub(super) fn get(fields: &mut Fields<'_>) -> Option<Record> {
         13 => {
             Event::Counter { label: LabelId::of(fields.u32()?), value: fields.u64()?.cast_signed() }
         }
+        14 => Event::Ready { rank: fields.u32()?, task: fields.u64()?, by: fields.u64()? },
         _ => return None,
     };
     Some(Record { time_ns, event })
@@ -182,6 +189,7 @@ mod tests {
             Event::TaskSlice { starts: true, rank, task: 9, label: LabelId::of(7), began_ns: 1 },
             Event::Idle { began_ns: 5, ready: 6 },
             Event::Throttle { rank, waits: true },
+            Event::Ready { rank, task: 9, by: 8 },
             Event::SyncEnd { rank, lane, round, posted: wait, arrived: WaitNs::default() },
             Event::Receive { rank, peer, message, lane, round },
             Event::ReceiveTagged { rank, peer, message, tag: 8, arrived: wait },
@@ -224,7 +232,7 @@ mod tests {
 
     #[test]
     fn bytes_of_no_event_are_refused() {
-        for byte in 14..=u8::MAX {
+        for byte in 15..=u8::MAX {
             let mut bytes = vec![0; 64];
             bytes[8] = byte;
             assert!(get(&mut Fields::new(&bytes)).is_none());

@@ -1,8 +1,10 @@
 //! Summary of a trace: where the time of the workers went, and what it was spent for.
 //!
 //! A single pass over the records, and memory that grows with ranks, task types and pairs of ranks that
-//! exchange messages, but not with the trace. [`Summary::EXPLANATION`] defines each figure.
+//! exchange messages, but not with the trace; a trace with edges of the graph also needs memory for each
+//! task and edge. [`Summary::EXPLANATION`] defines each figure.
 
+mod critical_path;
 mod distribution;
 mod text;
 mod totals;
@@ -14,8 +16,10 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::paraver::Reader;
+use critical_path::PathSearch;
 use totals::Totals;
 
+pub use critical_path::{CriticalPath, PathShare};
 pub use distribution::Distribution;
 
 /// Summary of a trace. Its text is a page of tables; it serializes with the names of its fields.
@@ -42,6 +46,9 @@ pub struct Summary {
     pub syncs: BTreeMap<String, Distribution>,
     /// Messages between ranks.
     pub messages: MessageSummary,
+    /// Longest chain of dependent slices; `None` if the trace has no edges of the graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<CriticalPath>,
     /// Comments of the trace that say what it lacks.
     pub lost: Vec<String>,
 }
@@ -148,6 +155,17 @@ cost of a sync            from where the end of the round was asked for and the 
                           operations were posted, to the end of the round
 latency of a message      from where the data left (physical send) to where it had arrived
                           (physical receive)
+critical path             longest chain of slices, by the sum of their times, in which each task
+                          was made ready by the one before: by its last dependency, or as it was
+                          spawned or woken; only in traces with --trace-edges. If a task makes
+                          another ready after its last slice, or goes on, the last message whose
+                          receive at its rank is complete (logical receive) and whose data came
+                          after that slice belongs to the chain where that makes it longer: from
+                          the call of its send to its physical receive, behind the task that sent
+it shortens most          what has most of that time. Nothing beside the path shortens a run that
+                          is as long as its path; one that is much longer lacks workers, or waits
+                          for what has no edge
+span                      from the begin of the path's first slice to the end of its last one
 ";
 
     /// Summarizes the trace at `prv`, which gzip may have compressed.
@@ -157,7 +175,12 @@ latency of a message      from where the data left (physical send) to where it h
     pub fn of(prv: impl AsRef<Path>) -> Result<Self> {
         let mut reader = Reader::open(prv)?;
         let mut totals = Totals::new(&reader);
-        let lost = reader.read(|record| totals.record(record))?;
-        Ok(totals.finish(&reader, lost))
+        let mut path = PathSearch::new(&reader);
+        let lost = reader.read(|record| {
+            path.record(&record);
+            totals.record(record);
+        })?;
+        let critical_path = path.finish(&reader);
+        Ok(Summary { critical_path, ..totals.finish(&reader, lost) })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{Distribution, RankSummary, Summary};
+use super::{CriticalPath, Distribution, PathShare, RankSummary, Summary};
 use crate::counted;
 use crate::table::{Table, time};
 
@@ -36,6 +36,7 @@ impl fmt::Display for Summary {
         self.states(f)?;
         self.idleness(f)?;
         self.tasks(f)?;
+        self.critical_path(f)?;
         self.syncs(f)?;
         self.messages(f)
     }
@@ -96,6 +97,28 @@ impl Summary {
                 time(median_ns),
                 time(p99_ns),
             ]);
+        }
+        table.write(f)
+    }
+
+    fn critical_path(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(CriticalPath { length_ns, span_ns, tasks, messages, most }) = &self.critical_path
+        else {
+            return Ok(());
+        };
+        let of_trace = percent(*length_ns as f64 / self.duration_ns.max(1) as f64);
+        let (length, span) = (time(*length_ns), time(*span_ns));
+        writeln!(f, "\ncritical path: {length}, {of_trace} of the trace, within {span}")?;
+        if *length_ns > 0 {
+            writeln!(f, "it shortens most with less time in {most}")?;
+        }
+        let mut table = Table::new(&["on the critical path", "parts", "total", "share"]);
+        let mut parts: Vec<_> = tasks.iter().map(|(name, share)| (name.as_str(), share)).collect();
+        parts.extend((messages.count > 0).then_some(("messages", messages)));
+        parts.sort_by_key(|(_, share)| std::cmp::Reverse(share.total_ns));
+        for (name, PathShare { count, total_ns }) in parts {
+            let share = percent(*total_ns as f64 / (*length_ns).max(1) as f64);
+            table.add(vec![name.to_owned(), count.to_string(), time(*total_ns), share]);
         }
         table.write(f)
     }

@@ -208,6 +208,7 @@ impl Totals {
             states: self.states.iter().map(state).collect(),
             syncs: self.syncs.iter().map(sync).collect(),
             messages: self.messages(reader),
+            critical_path: None,
             lost,
         }
     }

@@ -248,7 +248,7 @@ fn a_rank_of_another_process_is_an_error() {
 fn a_killed_process_leaves_its_piece() {
     let folder = TempDir::new().unwrap();
     let spill = folder.path().join("run.rank-1.spill");
-    let limits = Limits { records: 1_000, keep: Keep::First, extent: Extent::Whole };
+    let limits = Limits { records: 1_000, keep: Keep::First, extent: Extent::Whole, edges: false };
     let recorder = Recorder::spilling(limits, &spill, &info(2, 1, 0)).unwrap();
     let all = vec![RunProcess { machine: 0, workers: 1 }; 2];
     recorder.set_processes(RunProcesses { own: 1, ranks_each: 1, all });

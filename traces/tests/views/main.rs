@@ -1,6 +1,7 @@
 //! Summaries and pictures of traces: one behaviour per file.
 
 mod any_input_is_an_error_at_most;
+mod critical_path_of_edges;
 mod diff_of_two_runs;
 mod pictures_show_what_is_there;
 mod summary_of_a_run;

@@ -138,8 +138,8 @@ impl<W: Write, M: Iterator<Item = Communication>> Lines<'_, W, M> {
             let mut rest = of_thread;
             while !rest.is_empty() {
                 let mut count = rest.len().min(PAIRS_PER_LINE);
-                // The half of a message stays on one line.
-                count += rest[count..].iter().take_while(|point| point.continues_half()).count();
+                // The half of a message, or an edge, stays on one line.
+                count += rest[count..].iter().take_while(|point| point.continues()).count();
                 let of_line;
                 (of_line, rest) = rest.split_at(count);
                 self.line.begin(2);

@@ -44,11 +44,12 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Returns `true` if the event belongs to the half of a message, and is not its first.
-    pub(super) fn continues_half(&self) -> bool {
+    /// Returns `true` if the event belongs to the half of a message or to an edge, and is not its first.
+    pub(super) fn continues(&self) -> bool {
         let [_, sent @ ..] = EventKind::SENT;
         let [_, received @ ..] = EventKind::RECEIVED;
         match self.kind {
+            PointKind::Own(EventKind::ReadyBy) => true,
             PointKind::Own(kind) => sent.contains(&kind) || received.contains(&kind),
             PointKind::Counter(_) => false,
         }
@@ -134,6 +135,12 @@ impl<'a> Points<'a> {
                 let kind = PointKind::Counter(label);
                 let thread = self.owners.thread(entry.worker);
                 self.moment.push(Point { thread, kind, value });
+            }
+            Event::Ready { rank, task, by } => {
+                let thread = entry.thread(rank);
+                self.show(thread, EventKind::TaskReady, number_of(task));
+                let by = if by == 0 { 0 } else { number_of(by) };
+                self.show(thread, EventKind::ReadyBy, by);
             }
             Event::SyncBegin { rank, lane, round, mode, expected } => {
                 let asked_ns = entry.time_ns();
@@ -299,8 +306,7 @@ impl<'a> Points<'a> {
             self.show_task(Thread { rank: before.rank, worker }, 0, 0);
         }
         if let Some(RunningTask { rank, task, label }) = running {
-            let task = (task % EXACT_LIMIT).max(1) as i64;
-            self.show_task(Thread { rank, worker }, task, self.task_type(label));
+            self.show_task(Thread { rank, worker }, number_of(task), self.task_type(label));
         }
     }
 
@@ -346,6 +352,11 @@ impl<'a> Points<'a> {
     fn show(&mut self, thread: Thread, kind: EventKind, value: i64) {
         self.moment.push(Point { thread, kind: PointKind::Own(kind), value });
     }
+}
+
+/// Returns the number of a task as a value.
+fn number_of(task: u64) -> i64 {
+    (task % EXACT_LIMIT).max(1) as i64
 }
 
 /// Returns a number as a value, of which 0 means none.

@@ -137,6 +137,10 @@ fn add_moment(contents: &mut Contents, run: &Run, workers: &[Worker], record: &R
             let number = FIRST_COUNTER + run.name(label) as u32 - 1;
             contents.moments.push((number, own, time_ns, value));
         }
+        Event::Ready { rank, task, by } => {
+            contents.add(EventKind::TaskReady, (rank, worker), time_ns, task as i64);
+            contents.add(EventKind::ReadyBy, (rank, worker), time_ns, by as i64);
+        }
         Event::Value { rank, kind, value } => {
             let first = (rank, 0);
             let end_ns = run.end_ns;

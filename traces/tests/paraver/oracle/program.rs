@@ -185,6 +185,7 @@ fn moment(
         }
         33 => Event::Throttle { rank, waits: b % 2 == 0 },
         34 => Event::Mark { label: labels[b as usize % 3] },
+        36 => Event::Ready { rank, task: (a % 4 + 1).into(), by: (b % 4).into() },
         35 => Event::Counter { label: labels[b as usize % 3], value: i64::from(a) - 4 },
         _ => {
             let kinds = [
