@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::tempdir;
 
+use crate::trace_figures::assert_agree;
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
 /// Small runs whose sizes do not divide.
@@ -72,8 +73,29 @@ fn every_variant_is_verified_traced_drawn_and_written() {
             let file = std::io::BufReader::new(fs::File::open(&image).unwrap());
             assert!(png::Decoder::new(file).read_info().is_ok());
             let prv = folder.path().join(app).with_extension("prv");
+            if has_tasks {
+                assert_agree(&prv, metrics, 4, &format!("{small} {variant}"));
+            }
             let check = stdout_of(&talpf_with(&["trace", "check", prv.to_str().unwrap()]));
             assert!(check.starts_with("0 errors, 0 warnings; "), "{app} {variant}: {check}");
+        }
+    }
+}
+
+#[test]
+fn traces_of_one_and_two_ranks_agree_with_the_metrics() {
+    let folder = tempdir().unwrap();
+    let json = folder.path().join("a.json");
+    let outputs = format!("--json {} --trace {}", json.display(), folder.path().display());
+    let app = SMALL[0];
+    let with_tasks = |variant: &&str| !["serial", "fork-join"].contains(variant);
+    for variant in variants("jacobi").into_iter().filter(with_tasks) {
+        for ranks in [1, 2] {
+            let run = format!("{app} --ranks {ranks} --variant {variant}");
+            stdout_of(&talpf(&format!("{run} {outputs}")));
+            let fields: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+            let prv = folder.path().join("jacobi.prv");
+            assert_agree(&prv, &fields["metrics"], ranks, &run);
         }
     }
 }
