@@ -2,11 +2,11 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Stdio;
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::launch::started_by;
+use crate::launch::started;
+use crate::server::{free_address, place, start};
 use crate::{command, error_of, stdout_of, talpf};
 
 const RUN: &str = "jacobi --size 32 --block 8 --steps 3 --quiet";
@@ -42,17 +42,20 @@ fn communication_is_said_under_targets_of_its_own() {
 
 #[test]
 fn a_process_that_is_lost_is_said() {
-    let run = "launch -n 2 -- jacobi --size 32 --block 8 --steps 1000000000 --quiet";
-    let mut launcher = command(&run.split(' ').collect::<Vec<_>>());
-    launcher
-        .env("TALPF_LOG", "talpf=info,verbs=debug")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let launcher = launcher.spawn().unwrap();
-    let processes = started_by(&launcher, 2);
-    kill_process(processes[1], Signal::KILL).unwrap();
-    let output = launcher.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let server = free_address();
+    let run = |process| {
+        let log = "--log talpf=info,verbs=debug";
+        let run = "jacobi --size 32 --block 8 --steps 1000000000 --quiet";
+        format!("{run} {log} {}", place(&server, process, 2))
+    };
+    // Nobody ends the one that survives.
+    let [survivor, mut killed] = [0, 1].map(|process| start(&run(process), "of the test"));
+    for child in [&survivor, &killed] {
+        started(Pid::from_child(child));
+    }
+    kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();
+    killed.wait().unwrap();
+    let said = String::from_utf8(survivor.wait_with_output().unwrap().stderr).unwrap();
     for expected in [
         "talpf::link: processes are connected processes=2 here=0..1",
         "verbs: nothing more comes from a process process=1 reason=Ended",

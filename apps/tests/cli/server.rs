@@ -13,13 +13,13 @@ use crate::{command, error_of, stdout_of, talpf, value};
 const JACOBI: &str = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --quiet";
 
 /// Returns an address of this machine that was free a moment ago.
-fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
 /// Starts a process with the secret.
-fn start(run: &str, secret: &str) -> Child {
+pub(crate) fn start(run: &str, secret: &str) -> Child {
     let mut command = command(&run.split_whitespace().collect::<Vec<_>>());
     command.env("TALPF_SECRET", secret).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
@@ -31,7 +31,7 @@ fn run_all(runs: &[String]) -> Vec<Output> {
     children.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
 }
 
-fn place(server: &str, process: usize, processes: usize) -> String {
+pub(crate) fn place(server: &str, process: usize, processes: usize) -> String {
     format!("--server {server} --process {process} --processes {processes}")
 }
 

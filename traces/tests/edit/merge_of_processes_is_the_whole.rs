@@ -155,6 +155,39 @@ proptest! {
     }
 }
 
+/// Each process numbers its tasks.
+#[test]
+fn edges_of_the_graph_stay_in_the_traces_of_the_processes() {
+    let folder = TempDir::new().unwrap();
+    let ready_tasks = |prv: &Path| {
+        let (mut reader, mut count) = (Reader::open(prv).unwrap(), 0);
+        let is_edge = |(kind, _): &&(u32, i64)| [95_000_028, 95_000_029].contains(kind);
+        let visit = |record: Record<'_>| {
+            if let Record::Event { values, .. } = record {
+                count += values.iter().filter(is_edge).count();
+            }
+        };
+        reader.read(visit).unwrap();
+        count
+    };
+    let piece = |rank: u32| {
+        let recorder = of_process(rank);
+        for time in [10, 90] {
+            let reading = ClockReading { here_ns: time, there_ns: time, error_ns: 1 };
+            recorder.note_clock(reading);
+        }
+        let mut stream = recorder.stream(0);
+        stream.record(20, Event::Ready { rank, task: 1, by: 2 });
+        drop(stream);
+        let files = recorder.write_paraver(folder.path(), "run", &info(2, 1, 100)).unwrap();
+        assert_eq!(ready_tasks(&files.prv), 2);
+        files.prv
+    };
+    let merged = merge(&[0, 1].map(piece), folder.path().join("run.prv")).unwrap();
+    clean(&merged.prv);
+    assert_eq!(ready_tasks(&merged.prv), 0);
+}
+
 #[test]
 fn a_lost_process_costs_its_rows_and_its_messages() {
     let folder = TempDir::new().unwrap();

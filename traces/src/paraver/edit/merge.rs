@@ -20,10 +20,12 @@ use crate::State;
 use crate::error::{Error, Result};
 use crate::paraver::clock_comment::reading_of;
 use crate::paraver::partial::Partial;
-use crate::paraver::{Communication, EXACT_LIMIT, Reader, Record, TraceFiles};
+use crate::paraver::{Communication, EXACT_LIMIT, EventKind, Reader, Record, TraceFiles};
 
 const NOT_CREATED: u32 = State::NotCreated.number();
 const NOT_RECORDED: u32 = State::NotRecorded.number();
+/// Event types of an edge of the graph.
+const EDGE: [u32; 2] = [EventKind::TaskReady.number(), EventKind::ReadyBy.number()];
 
 /// End of the comments that count halves of messages: it is not true of a later merge.
 const ALONE: &str = " in none of these traces";
@@ -77,6 +79,7 @@ pub fn merge(prvs: &[impl AsRef<Path>], out: impl AsRef<Path>) -> Result<TraceFi
             messages: joined.messages.into_iter().peekable(),
             arrivals: joined.arrivals.into_iter().peekable(),
             unjoined: joined.unjoined,
+            of_processes: pieces.iter().any(|piece| piece.clock.error_ns().is_some()),
             written: HashSet::new(),
             out,
             path: &path,
@@ -245,6 +248,8 @@ struct Merge<'a, W> {
     arrivals: Peekable<vec::IntoIter<Arrival>>,
     /// Keys of the halves of messages that stay.
     unjoined: HashSet<Key>,
+    /// `true` if pieces are of several processes, each of which numbers its tasks.
+    of_processes: bool,
     /// Comments that were written.
     written: HashSet<Vec<u8>>,
     out: PrvFile<W>,
@@ -334,6 +339,10 @@ impl<W: Write> Merge<'_, W> {
             Line::Event { row, cpu, time_ns, mut values } => {
                 let is_first = time_ns == source.clock.time(0) && time_ns > 0;
                 halves::remove(&mut values, self.ranks[row], &self.unjoined);
+                if self.of_processes {
+                    // They would lead from the tasks of one process to those of another.
+                    values.retain(|(kind, _)| !EDGE.contains(kind));
+                }
                 self.labels.apply(source.index, &mut values);
                 values.retain(|(kind, value)| {
                     // A piece sets the values again that last from before it.
