@@ -12,10 +12,10 @@
 //!                        └────────── number of the next buffer ◄──────────────────┘
 //! ```
 //!
-//! Between processes the [`Arrivals`](arrivals::Arrivals) of the reader swap for the writer, when its
+//! Between processes the [`Arrivals`] of the reader swap for the writer, when its
 //! notification comes, and answer with the buffer that is free then. The answer depends on no program:
 //! a reader that takes no values has the latest one all the same. A writer has one put under way to
-//! each reader, and keeps one value at most, in [`Outgoing`](outgoing::Outgoing).
+//! each reader, and keeps one value at most, in [`Outgoing`].
 //!
 //! **Threads.** An end is used by one thread at a time. The word of the exchange has one owner on each
 //! side: the writer, or the table of notifications under its lock, and the reader.
