@@ -204,10 +204,17 @@ fn pictures_of_a_run() {
     stdout_of(&render(&picture, "--view task-type --rows rank --from 1us"));
     let text = fs::read_to_string(&picture).unwrap();
     assert!(text.contains(">jacobi.prv: Task type<") && text.contains(">rank 2<"), "{text}");
+    stdout_of(&render(&picture, "--view bytes-matrix"));
+    let text = fs::read_to_string(&picture).unwrap();
+    assert!(text.contains(": Bytes from rank to rank<") && text.contains(">to 2<"), "{text}");
 
     for (output, options, named) in [
         ("picture.gif", "", "ends in .svg or .png"),
-        ("none.svg", "--view colour", "no view is called `colour`; there are states, task-id"),
+        (
+            "none.svg",
+            "--view colour",
+            "no view is called `colour`; there are bandwidth, bytes-in-flight",
+        ),
         ("none.svg", "--from 5", "time unit needed"),
         ("none.svg", "--from 100s", "there is nothing between 100000000000 ns"),
     ] {

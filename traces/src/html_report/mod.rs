@@ -35,7 +35,7 @@ impl HtmlReport {
     /// **Errors**: as [`render()`](crate::render()) and [`Summary::of`].
     pub fn of(prv: impl AsRef<Path>, title: impl Into<String>) -> Result<Self> {
         let prv = prv.as_ref();
-        let views = [View::States, View::Event(EventKind::TaskType.number())];
+        let views = [View::default(), View::of_event(EventKind::TaskType.number())];
         let (summary, timelines) = (Summary::of(prv)?, timelines(prv, &views)?);
         Ok(Self { title: title.into(), summary, timelines })
     }

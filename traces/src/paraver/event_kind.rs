@@ -206,6 +206,20 @@ impl EventKind {
         }
     }
 
+    /// Returns `true` if the value is nanoseconds.
+    pub(crate) const fn is_time(self) -> bool {
+        matches!(
+            self,
+            Self::SyncAsked
+                | Self::SyncOwnWorkDone
+                | Self::SyncArrivalsComplete
+                | Self::PutLatency
+                | Self::WindowWait
+                | Self::SentWaited
+                | Self::ReceivedComplete
+        )
+    }
+
     /// Returns the label in the trace.
     pub const fn name(self) -> &'static str {
         match self {

@@ -14,11 +14,11 @@ mod inputs;
 mod partial;
 mod write;
 
-pub(crate) use check::Names;
 pub use check::{
     Communication, Finding, Reader, Record, Report, Rule, Severity, TraceCounts, check, check_file,
     check_folder, check_view,
 };
+pub(crate) use check::{Names, argument};
 pub use edit::{cut, merge};
 pub use event_kind::EventKind;
 use event_kind::FIRST_COUNTER;

@@ -27,11 +27,6 @@ impl Bins {
         Self { shown, columns, cells: vec![Vec::new(); rows * columns], totals: BTreeMap::new() }
     }
 
-    /// Returns the number of rows.
-    pub(super) fn rows(&self) -> usize {
-        self.cells.len() / self.columns
-    }
-
     /// Returns the nanoseconds of each value in all cells.
     pub(super) fn totals(&self) -> &BTreeMap<i64, u64> {
         &self.totals
@@ -39,27 +34,18 @@ impl Bins {
 
     /// Adds the part of `begin..end` that is shown.
     pub(super) fn add(&mut self, row: usize, value: i64, begin: u64, end: u64) {
-        let (begin, end) = (begin.max(self.shown.start), end.min(self.shown.end));
-        if begin >= end {
-            return;
+        let shown = end.min(self.shown.end).saturating_sub(begin.max(self.shown.start));
+        if shown > 0 {
+            let total = self.totals.entry(value).or_default();
+            *total = total.saturating_add(shown);
         }
-        let total = self.totals.entry(value).or_default();
-        *total = total.saturating_add(end - begin);
-        let (begin, end) = (self.position(begin), self.position(end));
-        for column in begin as usize..(end.ceil() as usize).min(self.columns) {
-            let part = end.min(column as f64 + 1.0) - begin.max(column as f64);
+        for (column, part) in columns_of(&self.shown, self.columns, begin, end) {
             let cell = &mut self.cells[row * self.columns + column];
             match cell.iter_mut().find(|(of, _)| *of == value) {
                 Some((_, sum)) => *sum += part,
                 None => cell.push((value, part)),
             }
         }
-    }
-
-    /// Returns the place of a time within the shown ones, in columns.
-    fn position(&self, time: u64) -> f64 {
-        let (offset, length) = (time - self.shown.start, self.shown.end - self.shown.start);
-        offset as f64 / length as f64 * self.columns as f64
     }
 
     /// Returns the value that each cell shows longest, as runs of equal neighbours.
@@ -83,6 +69,22 @@ impl Bins {
         }
         runs
     }
+}
+
+/// Returns the columns that `begin..end` covers, and which part of each.
+pub(super) fn columns_of(
+    shown: &Range<u64>,
+    columns: usize,
+    begin: u64,
+    end: u64,
+) -> impl Iterator<Item = (usize, f64)> + use<> {
+    let length = (shown.end - shown.start) as f64;
+    let (begin, end) = (begin.clamp(shown.start, shown.end), end.clamp(shown.start, shown.end));
+    let position = |time: u64| (time - shown.start) as f64 / length * columns as f64;
+    let (begin, end) = (position(begin), position(end));
+    let last = if begin < end { (end.ceil() as usize).min(columns) } else { 0 };
+    (begin as usize..last)
+        .map(move |column| (column, end.min(column as f64 + 1.0) - begin.max(column as f64)))
 }
 
 #[cfg(test)]

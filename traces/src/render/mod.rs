@@ -1,17 +1,24 @@
-//! Pictures of a trace: a view over time, with a row for each worker, rank or cpu.
+//! Pictures of a trace: a view over time, with a row for each worker, rank or cpu, or a table of it.
 //!
-//! A single pass over the records fills `bins`, a cell for each row and column of pixels, whose colour is
-//! that of the value shown longest in it. A `picture` of rectangles, lines and texts is made of
-//! them, and written as SVG or PNG.
+//! A `view` is a file for Paraver. By what that says, `semantic` makes values of the records, in one pass.
+//! Over time they fill cells, one for each row and column of pixels: `bins` if they have names, with the
+//! colour of the one shown longest, `levels` if they are numbers. A histogram or matrix sums them in a
+//! `table`. A `picture` of rectangles, lines and texts is made of either, and written as SVG or PNG.
 
 mod bins;
 mod drawing;
 mod format;
+mod levels;
+mod options;
 mod palette;
 mod picture;
 mod png_file;
+mod semantic;
+mod shipped;
 mod svg;
+mod table;
 mod timeline;
+mod units;
 mod view;
 
 use std::path::Path;
@@ -19,11 +26,13 @@ use std::path::Path;
 use crate::error::Result;
 use crate::paraver::Reader;
 use drawing::Drawing;
+use table::Table;
 
 pub(crate) use svg::{escaped, hex};
 pub(crate) use timeline::Timeline;
 
 pub use format::Format;
+pub use options::RenderOptions;
 pub use picture::Picture;
 pub use view::{Rows, View};
 
@@ -34,21 +43,6 @@ const MOST_COLUMNS: usize = 16_000;
 /// Largest number of cells of all timelines with more columns than a picture has.
 const CELLS: usize = 800_000;
 
-/// Contents of a picture.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RenderOptions {
-    /// Value that is drawn over time.
-    pub view: View,
-    /// Objects that have a row each.
-    pub rows: Rows,
-    /// First time that is shown.
-    pub from_ns: u64,
-    /// Time after the last that is shown; `None` for the end of the trace.
-    pub to_ns: Option<u64>,
-    /// Title of the picture.
-    pub title: String,
-}
-
 /// Draws the trace at `prv`, which gzip may have compressed.
 ///
 /// **Errors**: those of the files; [`BadRecord`](crate::Error::BadRecord) at the first line that Paraver
@@ -56,6 +50,11 @@ pub struct RenderOptions {
 pub fn render(prv: impl AsRef<Path>, options: &RenderOptions) -> Result<Picture> {
     let mut reader = Reader::open(prv)?;
     let shown = reader.part(options.from_ns, options.to_ns)?;
+    if let Some(statistic) = options.view.table {
+        let mut table = Table::new(&reader, options, statistic, shown);
+        let lost = reader.read(|record| table.record(record))?;
+        return Ok(table.finish(&reader, &lost));
+    }
     let mut drawing = Drawing::new(&reader, options, shown, COLUMNS);
     let lost = reader.read(|record| drawing.record(record))?;
     Ok(drawing.finish(&reader, &lost))
@@ -70,7 +69,7 @@ pub(crate) fn timelines(prv: &Path, views: &[View]) -> Result<Vec<Timeline>> {
     let shown = reader.part(0, None)?;
     let rows = reader.ranks_of_rows().len().max(1);
     let columns = (CELLS / views.len() / rows).clamp(COLUMNS, MOST_COLUMNS);
-    let options = |view: &View| RenderOptions { view: *view, ..RenderOptions::default() };
+    let options = |view: &View| RenderOptions { view: view.clone(), ..RenderOptions::default() };
     let options: Vec<RenderOptions> = views.iter().map(options).collect();
     let drawing = |options| Drawing::new(&reader, options, shown.clone(), columns);
     let mut drawings: Vec<Drawing<'_>> = options.iter().map(drawing).collect();

@@ -60,10 +60,9 @@ pub(super) fn distinct(value: i64) -> Colour {
     DISTINCT[value.saturating_sub(1).rem_euclid(DISTINCT.len() as i64) as usize]
 }
 
-/// Returns the colour of a number between `least` and `most`.
-pub(super) fn gradient(value: i64, least: i64, most: i64) -> Colour {
-    let span = (most as f64 - least as f64).max(1.0);
-    let at = (value as f64 - least as f64) / span * (GRADIENT.len() - 1) as f64;
+/// Returns the colour at a part of the gradient, from 0 to 1.
+pub(super) fn gradient(part: f64) -> Colour {
+    let at = part.clamp(0.0, 1.0) * (GRADIENT.len() - 1) as f64;
     let stop = (at as usize).min(GRADIENT.len() - 2);
     let part = at - stop as f64;
     std::array::from_fn(|channel| {
@@ -78,10 +77,10 @@ mod tests {
 
     #[test]
     fn a_gradient_spans_its_stops_and_any_numbers() {
-        assert_eq!(gradient(-5, -5, 5), GRADIENT[0]);
-        assert_eq!(gradient(5, -5, 5), GRADIENT[4]);
-        assert_eq!(gradient(3, 3, 3), GRADIENT[0]);
-        gradient(i64::MAX, i64::MIN, i64::MAX);
+        assert_eq!(gradient(-5.0), GRADIENT[0]);
+        assert_eq!(gradient(1.0), GRADIENT[4]);
+        gradient(f64::NAN);
+        gradient(f64::INFINITY);
     }
 
     #[test]

@@ -40,3 +40,30 @@ pub(super) struct Text {
     pub(super) ends_at_x: bool,
     pub(super) text: String,
 }
+
+impl Picture {
+    /// Adds text that begins at a point of its base line.
+    pub(super) fn text(&mut self, x: u32, y: u32, text: String) {
+        self.texts.push(Text { x, y, ends_at_x: false, text });
+    }
+
+    /// Adds a legend and notes below `y`, which end the picture.
+    pub(super) fn close(
+        &mut self,
+        x: u32,
+        mut y: u32,
+        legend: Vec<(Colour, String)>,
+        notes: Vec<String>,
+    ) {
+        for (colour, text) in legend {
+            self.rectangles.push(Rectangle { x, y: y - 10, width: 12, height: 12, colour });
+            self.text(x + 20, y, text);
+            y += LINE;
+        }
+        for text in notes {
+            self.text(x, y, text);
+            y += LINE;
+        }
+        self.height = y;
+    }
+}

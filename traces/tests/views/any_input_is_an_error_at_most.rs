@@ -13,8 +13,10 @@ fn read(prv: &[u8], pcf: &[u8]) {
     if let Ok(summary) = Summary::of(&path) {
         let _ = summary.to_string();
     }
-    for rows in [Rows::Worker, Rows::Rank, Rows::Cpu] {
-        for view in [View::States, View::Event(10), View::Event(11)] {
+    let rows = [None, Some(Rows::Worker), Some(Rows::Rank), Some(Rows::Cpu)];
+    for (index, view) in View::names().enumerate() {
+        for rows in [rows[0], rows[index % rows.len()]] {
+            let view: View = view.parse().unwrap();
             let options = RenderOptions { view, rows, ..RenderOptions::default() };
             if let Ok(picture) = render(&path, &options) {
                 picture.write(Format::Svg, &mut std::io::sink()).unwrap();

@@ -3,6 +3,7 @@
 mod any_input_is_an_error_at_most;
 mod critical_path_of_edges;
 mod diff_of_two_runs;
+mod every_view_is_a_picture;
 mod pictures_show_what_is_there;
 mod summary_of_a_run;
 #[path = "../paraver/support/mod.rs"]

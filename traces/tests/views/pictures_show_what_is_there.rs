@@ -39,7 +39,7 @@ fn svg(picture: &Picture) -> String {
 
 fn options(view: &str, rows: Rows) -> RenderOptions {
     let view: View = view.parse().unwrap();
-    RenderOptions { view, rows, title: "run".to_owned(), ..RenderOptions::default() }
+    RenderOptions { view, rows: Some(rows), title: "run".to_owned(), ..RenderOptions::default() }
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn states_of_workers_ranks_and_cpus() {
         for name in names {
             assert!(text.contains(&format!(">{name}</text>")), "{text}");
         }
-        assert!(text.contains(">run: states</text>"), "{text}");
+        assert!(text.contains(">run: States</text>"), "{text}");
         assert!(text.contains(">Running 50.0 %</text>"), "{text}");
         assert!(text.contains(">Idle 50.0 %</text>"), "{text}");
     }

@@ -19,13 +19,13 @@ pub(super) struct Options {
     #[arg(short, long, value_name = "FILE", value_parser = picture)]
     output: (PathBuf, Format),
 
-    /// Value to draw: states, or an event type by its label (as task-type) or number
+    /// View to draw, as the files in traces/cfg are called; or an event type by its label or number
     #[arg(long, default_value = "states")]
     view: View,
 
-    /// Objects with a row each
-    #[arg(long, value_enum, default_value_t)]
-    rows: RowsOption,
+    /// Objects with a row each [default: those of the view]
+    #[arg(long, value_enum)]
+    rows: Option<RowsOption>,
 
     /// First time that is shown, as 1.5ms
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -36,10 +36,9 @@ pub(super) struct Options {
     to: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum RowsOption {
     /// Each worker of each rank
-    #[default]
     Worker,
     /// Each rank, its workers together
     Rank,
@@ -60,11 +59,11 @@ fn picture(text: &str) -> Result<(PathBuf, Format), String> {
 pub(super) fn draw(options: Options) -> Result<PathBuf, Error> {
     let Options { file, output: (path, format), view, rows, from, to } = options;
     let output = Output::open(&path)?;
-    let rows = match rows {
+    let rows = rows.map(|rows| match rows {
         RowsOption::Worker => Rows::Worker,
         RowsOption::Rank => Rows::Rank,
         RowsOption::Cpu => Rows::Cpu,
-    };
+    });
     let title = file_name(&file);
     let options = RenderOptions { view, rows, from_ns: from.unwrap_or(0), to_ns: to, title };
     let picture = render(&file, &options).map_err(Error::ReadTrace)?;

@@ -31,6 +31,7 @@ pub(in crate::paraver) use record::Visitor;
 pub use record::{Communication, Record};
 pub use report::{Finding, Report, TraceCounts};
 pub use rule::{Rule, Severity};
+pub(crate) use view_file::argument;
 pub use view_file::check_view;
 
 use crate::error::Result;

@@ -117,7 +117,7 @@ impl View {
 }
 
 /// Returns the name of the function of `object` in a list as `{thread, In State}, ...`.
-fn argument<'a>(list: &'a str, object: &str) -> Option<&'a str> {
+pub(crate) fn argument<'a>(list: &'a str, object: &str) -> Option<&'a str> {
     let mut entries = list.split('{');
     let entry = entries.find_map(|entry| entry.strip_prefix(object)?.strip_prefix(", "))?;
     entry.split('}').next()
