@@ -306,7 +306,8 @@ pub(super) fn label(reader: &Reader, view: &View, value: i64) -> String {
 
 fn number(view: &View, value: i64) -> String {
     match view.source {
-        Source::InTransit(Transit::Bandwidth) => format!("{}", value as f64 / 1e3),
+        Source::InTransit(Transit::Bandwidth) if value >= 100_000 => (value / 1_000).to_string(),
+        Source::InTransit(Transit::Bandwidth) => (value as f64 / 1e3).to_string(),
         _ if view.is_of_times() => time(value as f64),
         _ => value.to_string(),
     }

@@ -143,8 +143,11 @@ impl<'a> Semantic<'a> {
 
     /// Gives the last values, which last until `end_ns`.
     pub(super) fn finish(&mut self, end_ns: u64, visit: &mut impl FnMut(Interval)) {
-        for index in 0..self.values.len() {
-            self.show_index(index, 0, end_ns, visit);
+        // Other values have had their ends already.
+        if matches!(self.view.source, Source::Event(_) | Source::LastSend) {
+            for index in 0..self.values.len() {
+                self.show_index(index, 0, end_ns, visit);
+            }
         }
         if let Some(sums) = &mut self.sums {
             sums.finish(end_ns, self.of_zero, visit);

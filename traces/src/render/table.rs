@@ -293,7 +293,7 @@ impl<'a> Table<'a> {
             notes.push(format!("each row shows {} of the trace together", self.joined));
         }
         if self.has_ranges {
-            notes.push("each column is a range of times from the one below it".to_owned());
+            notes.push("each column is a range that begins with the time below it".to_owned());
         }
         notes.extend(lost.iter().map(|lost| format!("incomplete: {lost}")));
         notes

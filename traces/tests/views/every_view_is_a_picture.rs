@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use talpf_traces::{
-    Event, Format, MessageKind, Recorder, RenderOptions, Summary, View, WaitNs, render,
+    Event, Format, MessageKind, Recorder, RenderOptions, State, Summary, View, WaitNs, render,
 };
 use tempfile::TempDir;
 
-use crate::support::{info, sample::sample};
+use crate::support::{info, sample::sample, state};
 
 /// Two ranks on two workers, 1,000 ns: tasks of worker 0 last 500 and 100 ns, that of worker 1 lasts 300 ns,
 /// and rank 0 puts twice to rank 1.
@@ -31,6 +31,7 @@ fn trace() -> (TempDir, PathBuf) {
     drop(worker);
     let mut worker = recorder.stream(1);
     worker.record(300, slice(1, 3, stencil, 0));
+    worker.record(650, state(State::Idle, 400));
     for (time_ns, message) in [(700, 1), (740, 2)] {
         worker.record(time_ns, Event::Receive { rank: 1, peer: 0, message, lane: 0, round: 0 });
     }
@@ -100,7 +101,10 @@ fn histograms_have_the_numbers_of_the_summary() {
         has(&prv, "tasks-started", &[name, &task.tasks.to_string()]);
     }
     has(&prv, "task-type-average", &["400 ns"]);
-    has(&prv, "states-time", &["Running", "600 ns", "300 ns"]);
+    assert!(summary.states.contains_key("Running") && summary.states.contains_key("Idle"));
+    for (name, state) in &summary.states {
+        has(&prv, "states-time", &[name, &format!("{} ns", state.total_ns)]);
+    }
 }
 
 #[test]
@@ -136,7 +140,7 @@ fn durations_have_their_unit() {
     has(
         &prv,
         "useful-duration-histogram",
-        &["each column is a range of times from the one below it"],
+        &["each column is a range that begins with the time below it"],
     );
 }
 
