@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "packets arrive in memory of this crate")]
 //! Packets of peers.
 //!
-//! They arrive in [`BUFFERS`] buffers, each of which takes one packet behind the other until it is full.
+//! Packets arrive in [`BUFFERS`] buffers, each of which takes one packet behind the other until it is full.
 //! A buffer is given to the provider again once that has returned it, and all its messages were
 //! passed on.
 

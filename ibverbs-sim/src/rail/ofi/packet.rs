@@ -4,7 +4,7 @@
 //! some providers do not say who has sent a message, and a long message may arrive after a short one
 //! that was sent later. Behind it there is a frame, or a frame of control.
 
-use crate::rail::frame::{KeyClaim, MAX_HEAD, Malformed};
+use crate::rail::frame::{MAX_HEAD, Malformed};
 
 const WORD: usize = size_of::<u64>();
 
@@ -47,31 +47,17 @@ impl Envelope {
     }
 }
 
-/// Frame of the rail itself. Its kinds are beyond those of other frames, and it has no body.
+/// Frame of the rail itself. Its kinds are beyond those of other frames, and it is a header alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
     /// First frame to a process.
     Greeting,
     /// Last frame to a process.
     Parting,
-    /// Question of an origin whether it may use memory of the receiver.
-    Ask { operation: u32, is_write: bool, claim: KeyClaim, length: u64 },
-    /// Consent to the question, with the address and the key of the provider.
-    Grant { operation: u32, address: u64, key: u64 },
-    /// Refusal of the question.
-    Refusal { operation: u32 },
-    /// End of the use of memory.
-    Done { key: u64, notice: Option<u32> },
 }
 
 const GREETING: u64 = 32;
 const PARTING: u64 = 33;
-const ASK_TO_READ: u64 = 34;
-const ASK_TO_WRITE: u64 = 35;
-const GRANT: u64 = 36;
-const REFUSAL: u64 = 37;
-const DONE: u64 = 38;
-const DONE_WITH_NOTICE: u64 = 39;
 
 impl Control {
     /// Returns `true` if the first word of a frame is one of control.
@@ -81,53 +67,25 @@ impl Control {
 
     /// Returns the words of the frame, and their number.
     pub(super) fn encode(self) -> ([u64; MAX_HEAD], usize) {
-        let mut head = [0; MAX_HEAD];
-        let (kind, rest): (u64, &[u64]) = match self {
-            Self::Greeting => (GREETING, &[]),
-            Self::Parting => (PARTING, &[]),
-            Self::Ask { operation, is_write, claim, length } => {
-                let kind = if is_write { ASK_TO_WRITE } else { ASK_TO_READ };
-                (kind, &[u64::from(operation), claim.key, claim.offset, length])
-            }
-            Self::Grant { operation, address, key } => {
-                (GRANT, &[u64::from(operation), address, key])
-            }
-            Self::Refusal { operation } => (REFUSAL, &[u64::from(operation)]),
-            Self::Done { key, notice: None } => (DONE, &[key]),
-            Self::Done { key, notice: Some(notice) } => {
-                (DONE_WITH_NOTICE, &[key, u64::from(notice)])
-            }
+        let kind = match self {
+            Self::Greeting => GREETING,
+            Self::Parting => PARTING,
         };
-        let words = 1 + rest.len();
-        head[0] = kind | (words as u64) << 8;
-        head[1..words].copy_from_slice(rest);
-        (head, words)
+        let mut head = [0; MAX_HEAD];
+        head[0] = kind | 1 << 8;
+        (head, 1)
     }
 
     /// Decodes a frame of as many words as its header says.
     pub(super) fn decode(head: &[u64], body: &[u8]) -> Result<Self, Malformed> {
-        let Some((header, rest)) = head.split_first().filter(|_| body.is_empty()) else {
-            return Err(Malformed("a frame of control with a body"));
+        let &[header] = head else {
+            return Err(Malformed("a frame of control with more than a header"));
         };
-        let kind = header & 0xff;
-        match (kind, rest) {
+        match (header & 0xff, body) {
             (GREETING, []) => Ok(Self::Greeting),
             (PARTING, []) => Ok(Self::Parting),
-            (ASK_TO_READ | ASK_TO_WRITE, &[operation, key, offset, length]) => Ok(Self::Ask {
-                operation: operation as u32,
-                is_write: kind == ASK_TO_WRITE,
-                claim: KeyClaim { key, offset },
-                length,
-            }),
-            (GRANT, &[operation, address, key]) => {
-                Ok(Self::Grant { operation: operation as u32, address, key })
-            }
-            (REFUSAL, &[operation]) => Ok(Self::Refusal { operation: operation as u32 }),
-            (DONE, &[key]) => Ok(Self::Done { key, notice: None }),
-            (DONE_WITH_NOTICE, &[key, notice]) => {
-                Ok(Self::Done { key, notice: Some(notice as u32) })
-            }
-            _ => Err(Malformed("a frame of control of no known kind")),
+            (_, []) => Err(Malformed("a frame of control of no known kind")),
+            _ => Err(Malformed("a frame of control with a body")),
         }
     }
 }
@@ -149,18 +107,7 @@ mod tests {
 
     #[test]
     fn every_frame_of_control_comes_back() {
-        let claim = KeyClaim { key: 1 << 40 | 7, offset: u64::MAX };
-        let (operation, length) = (u32::MAX, u64::MAX - 1);
-        for control in [
-            Control::Greeting,
-            Control::Parting,
-            Control::Ask { operation, is_write: true, claim, length },
-            Control::Ask { operation, is_write: false, claim, length },
-            Control::Grant { operation, address: u64::MAX, key: 3 },
-            Control::Refusal { operation },
-            Control::Done { key: 5, notice: None },
-            Control::Done { key: 5, notice: Some(0) },
-        ] {
+        for control in [Control::Greeting, Control::Parting] {
             let (head, words) = control.encode();
             assert!(Control::is_one(head[0]));
             assert_eq!(Control::decode(&head[..words], &[]), Ok(control));
