@@ -50,25 +50,36 @@ impl Bins {
 
     /// Returns the value that each cell shows longest, as runs of equal neighbours.
     pub(super) fn runs(&self) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
-        for (index, cell) in self.cells.iter().enumerate() {
-            let Some(&(value, _)) = cell.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
-                continue;
-            };
-            let (row, column) = (index / self.columns, index % self.columns);
-            match runs.last_mut() {
-                Some(run)
-                    if run.row == row
-                        && run.value == value
-                        && run.column + run.length == column =>
-                {
-                    run.length += 1;
-                }
-                _ => runs.push(Run { row, column, length: 1, value }),
-            }
-        }
-        runs
+        let values = self.cells.iter().enumerate().filter_map(|(index, cell)| {
+            let (value, _) = cell.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+            Some((index, *value))
+        });
+        runs_of(values, self.columns, |value| value)
     }
+}
+
+/// Returns the values of cells, given by their index and value, as runs of neighbours that are equal
+/// after `key`; the value of a run is that of its first cell.
+pub(super) fn runs_of<C: PartialEq>(
+    values: impl Iterator<Item = (usize, i64)>,
+    columns: usize,
+    key: impl Fn(i64) -> C,
+) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (index, value) in values {
+        let (row, column) = (index / columns, index % columns);
+        match runs.last_mut() {
+            Some(run)
+                if run.row == row
+                    && run.column + run.length == column
+                    && key(run.value) == key(value) =>
+            {
+                run.length += 1;
+            }
+            _ => runs.push(Run { row, column, length: 1, value }),
+        }
+    }
+    runs
 }
 
 /// Returns the columns that `begin..end` covers, and which part of each.

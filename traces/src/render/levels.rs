@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::bins::{Run, columns_of};
+use super::bins::{Run, columns_of, runs_of};
 
 /// Cells of rows and columns; each column has an equal part of the time shown.
 pub(super) struct Levels {
@@ -46,22 +46,8 @@ impl Levels {
 
     /// Returns the mean of what each cell shows, as runs of neighbours that are equal after `colour`.
     pub(super) fn runs<C: PartialEq>(&self, colour: impl Fn(i64) -> C) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
-        for (index, cell) in self.filled() {
-            let (row, column) = (index / self.columns, index % self.columns);
-            let value = cell.mean();
-            match runs.last_mut() {
-                Some(run)
-                    if run.row == row
-                        && run.column + run.length == column
-                        && colour(run.value) == colour(value) =>
-                {
-                    run.length += 1;
-                }
-                _ => runs.push(Run { row, column, length: 1, value }),
-            }
-        }
-        runs
+        let values = self.filled().map(|(index, cell)| (index, cell.mean()));
+        runs_of(values, self.columns, colour)
     }
 
     /// Returns the columns that have values; their mean counts the rest of the width as 0.

@@ -7,7 +7,7 @@ use crate::paraver::{EventKind, argument};
 
 /// View of a trace: values over time, a histogram of them, or a matrix of messages.
 ///
-/// It is what the file of the view says to Paraver, so that both show the same.
+/// The file of the view says the same to Paraver, so that both show the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
     /// Title in words; `None` for the label of its event type.
