@@ -11,6 +11,17 @@ use crate::{command, error_of, stdout_of, talpf, value};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Variants of Jacobi that run in processes.
+pub(crate) const ONE_SIDED: [&str; 7] = [
+    "lpf",
+    "talpf-default",
+    "talpf-cached",
+    "talpf-cached-barrier",
+    "talpf-cached-ack",
+    "talpf-msg",
+    "talpf-raw-cached",
+];
+
 fn launch(processes: usize, run: &str) -> std::process::Output {
     talpf(&format!("launch -n {processes} -- {run}"))
 }
@@ -19,15 +30,7 @@ fn launch(processes: usize, run: &str) -> std::process::Output {
 fn every_one_sided_variant_is_serial_in_processes() {
     for transport in ["shm", "tcp"] {
         let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
-        for variant in [
-            "lpf",
-            "talpf-default",
-            "talpf-cached",
-            "talpf-cached-barrier",
-            "talpf-cached-ack",
-            "talpf-msg",
-            "talpf-raw-cached",
-        ] {
+        for variant in ONE_SIDED {
             for processes in [1, 2, 3] {
                 is_serial(processes, &format!("{jacobi} --variant {variant}"), transport);
             }

@@ -1,5 +1,6 @@
 //! Runs in processes that libfabric connects, where it is installed.
 
+use crate::launch::ONE_SIDED;
 use crate::{error_of, stdout_of, talpf, value};
 
 /// Returns the transports over TCP of this machine that libfabric has.
@@ -31,15 +32,7 @@ fn is_serial(processes: usize, run: &str, transport: &str) {
 fn every_one_sided_variant_is_serial_over_libfabric() {
     for transport in transports() {
         let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
-        for variant in [
-            "lpf",
-            "talpf-default",
-            "talpf-cached",
-            "talpf-cached-barrier",
-            "talpf-cached-ack",
-            "talpf-msg",
-            "talpf-raw-cached",
-        ] {
+        for variant in ONE_SIDED {
             for processes in [2, 3] {
                 is_serial(processes, &format!("{jacobi} --variant {variant}"), transport);
             }
