@@ -63,6 +63,9 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
+    /// Questions to each process, one after another, of which the best answer becomes the reading.
+    pub const QUESTIONS: u32 = 100;
+
     /// No reading yet: any other one is better.
     pub const UNKNOWN: Self = Self { here_ns: 0, there_ns: 0, error_ns: u64::MAX };
 

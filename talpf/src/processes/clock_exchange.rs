@@ -1,7 +1,7 @@
 //! Readings of the clock of process 0 by the others, at the start and at the end of a run that is traced.
 //!
-//! Process 0 asks one process after the other for its time, [`QUESTIONS`] times in a row. The answer of
-//! the shortest round trip is the best: it was given at some moment between question and arrival, so
+//! Process 0 asks one process after the other for its time, [`QUESTIONS`](ClockReading::QUESTIONS)
+//! times in a row. The answer of the shortest round trip is the best: it was given at some moment between question and arrival, so
 //! that half of the round trip bounds the error. The process then gets it as a reading:
 //!
 //! ```text
@@ -17,7 +17,7 @@
 use talpf_traces::ClockReading;
 
 use super::Processes;
-use super::clock_readings::{Exchange, QUESTIONS};
+use super::clock_readings::Exchange;
 use super::control_message::ControlMessage;
 use crate::numbers::Rank;
 
@@ -75,7 +75,7 @@ impl Processes {
         let taken = self.clocks.take_answer(process, number, time_ns);
         let unasked = || "a time that nobody has asked for".to_owned();
         let Exchange { number, best, .. } = taken.ok_or_else(unasked)?;
-        if number < QUESTIONS {
+        if number < ClockReading::QUESTIONS {
             self.send_to(process, ControlMessage::ClockQuestion { number });
         } else {
             self.send_to(process, ControlMessage::ClockReading(best));

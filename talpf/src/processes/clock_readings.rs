@@ -8,9 +8,6 @@ use talpf_primitives::Mutex;
 use talpf_runtime::Clock;
 use talpf_traces::{ClockReading, Recorder};
 
-/// Questions to each process, one after another.
-pub(super) const QUESTIONS: u32 = 100;
-
 /// Number of readings: at the start and at the end.
 const READINGS: u32 = 2;
 
@@ -106,7 +103,7 @@ impl ClockReadings {
         let exchange = exchange.filter(|of| (of.process, of.number) == (process, number))?;
         exchange.take(time_ns, now_ns);
         let exchange = *exchange;
-        if exchange.number == QUESTIONS {
+        if exchange.number == ClockReading::QUESTIONS {
             state.exchange = None;
         }
         Some(exchange)
@@ -187,8 +184,8 @@ mod tests {
         assert!(!is_taken(2, 0));
         clocks.ask(2);
         assert!(!is_taken(1, 0) && !is_taken(2, 1));
-        assert!((0..QUESTIONS).all(|number| is_taken(2, number)));
-        assert!(!is_taken(2, QUESTIONS));
+        assert!((0..ClockReading::QUESTIONS).all(|number| is_taken(2, number)));
+        assert!(!is_taken(2, ClockReading::QUESTIONS));
         assert!(ClockReadings::default().take_answer(2, 0, 7).is_none());
     }
 

@@ -1,16 +1,13 @@
 //! Clocks of the processes of a run that is traced, by which their traces are joined.
 //!
 //! At the start and at the end, when no program runs, rank 0 asks one rank after the other for its
-//! time, [`QUESTIONS`] times in a row. The answer of the shortest round trip is the best, and the rank
-//! gets it as a reading of the clock of rank 0. Nothing is sent while programs run.
+//! time, [`QUESTIONS`](ClockReading::QUESTIONS) times in a row. The answer of the shortest round trip
+//! is the best, and the rank gets it as a reading of the clock of rank 0. Nothing is sent while programs run.
 
 use talpf_runtime::{Clock, machine_id};
 use talpf_traces::{ClockReading, Recorder, RunProcesses};
 
 use super::{Library, RawCommunicator, Refused};
-
-/// Questions to each rank, one after another.
-const QUESTIONS: u32 = 100;
 
 /// Recorder and clock of the rank of this process, in a run that all ranks trace.
 pub(super) struct TracedClock {
@@ -54,7 +51,7 @@ impl TracedClock {
                 apart.send_words(&[here_ns, there_ns, error_ns], rank)?;
             }
         } else {
-            for _ in 0..QUESTIONS {
+            for _ in 0..ClockReading::QUESTIONS {
                 let [] = apart.receive_words(0)?;
                 apart.send_words(&[self.clock.now_ns()], 0)?;
             }
@@ -67,7 +64,7 @@ impl TracedClock {
     /// Asks a rank for its time, and returns the best reading of it.
     fn ask(&self, apart: RawCommunicator, rank: u32) -> Result<ClockReading, Refused> {
         let mut best = ClockReading::UNKNOWN;
-        for _ in 0..QUESTIONS {
+        for _ in 0..ClockReading::QUESTIONS {
             let asked_ns = self.clock.now_ns();
             apart.send_words(&[], rank)?;
             let [answer_ns] = apart.receive_words(rank)?;
