@@ -17,9 +17,14 @@ pub(crate) fn begins(ranks: u32, protocols: &dyn Display) {
 
 /// Says that the rank of this process begins, with the MPI below it.
 #[cfg(feature = "mpi")]
-pub(crate) fn begins_over_mpi(rank: u32, ranks: u32, period: &dyn Display, version: &str) {
+pub(crate) fn begins_over_mpi(
+    rank: u32,
+    ranks: u32,
+    period: &dyn Display,
+    version: impl Fn() -> String,
+) {
     #[cfg(feature = "tracing")]
-    tracing::info!(target: TARGET, rank, ranks, %period, version, "a rank over MPI begins");
+    tracing::info!(target: TARGET, rank, ranks, %period, version = version(), "a rank over MPI begins");
 }
 
 /// Says that the run fails.

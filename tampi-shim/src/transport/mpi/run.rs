@@ -89,8 +89,8 @@ where
     let (recorder, workers) = (settings.recorder.clone(), settings.workers);
     let runtime = Runtime::new(settings).map_err(Error::from)?;
     let rank = library.rank();
-    let version = library.version().unwrap_or_default();
-    control_plane::begins_over_mpi(rank, library.size(), &config.polling, version.trim());
+    let version = || library.version().unwrap_or_default().trim().to_owned();
+    control_plane::begins_over_mpi(rank, library.size(), &config.polling, version);
     let group = runtime.group(format!("rank {rank}"), rank);
     let clock = TracedClock::begin(library, recorder.as_ref(), group.clock(), workers);
     if let Some(clock) = clock.map_err(Error::from)? {
