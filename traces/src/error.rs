@@ -39,6 +39,16 @@ pub enum Error {
         /// Length of the trace.
         end_ns: u64,
     },
+    /// A picture would show no rank.
+    #[error("there is no rank from {from} to before {to}; the trace has ranks 0 to before {ranks}")]
+    NoRanks {
+        /// First rank to be shown.
+        from: u32,
+        /// Rank after the last to be shown.
+        to: u32,
+        /// Number of ranks of the trace.
+        ranks: u32,
+    },
     /// An output has the place of an input.
     #[error("{} is an input, and would be replaced", path.display())]
     SameFile {

@@ -18,6 +18,11 @@ pub(super) struct JacobiOptions {
     /// 2x3 [default: every rank has a band of rows]
     #[arg(long, value_name = "PYxPX", value_parser = grid)]
     grid: Option<[u32; 2]>,
+
+    /// Compute each block in a task of its own, instead of as many side by side as make long rows: more tasks
+    /// for many cores, and slower on caches
+    #[arg(long)]
+    single_blocks: bool,
 }
 
 impl JacobiOptions {
@@ -27,7 +32,8 @@ impl JacobiOptions {
         steps: usize,
         block: impl FnOnce(usize) -> usize,
     ) -> Result<Problem, Error> {
-        Ok(self.heat.problem(steps, block)?.on_grid(self.grid))
+        let problem = self.heat.problem(steps, block)?;
+        Ok(problem.on_grid(self.grid).in_single_blocks(self.single_blocks))
     }
 }
 

@@ -112,7 +112,10 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses `FROM..TO`, of which either may be left out.
-fn range(text: &str, bound: fn(&str) -> Result<u64, String>) -> Result<Range<u64>, String> {
+pub(super) fn range(
+    text: &str,
+    bound: fn(&str) -> Result<u64, String>,
+) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or("expected FROM..TO")?;
     let from = if from.is_empty() { 0 } else { bound(from)? };
     let to = if to.is_empty() { u64::MAX } else { bound(to)? };

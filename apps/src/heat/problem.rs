@@ -60,10 +60,10 @@ impl Problem {
         Self { grid, ..self }
     }
 
-    /// Lets each task of Jacobi compute one block, instead of as many side by side as make long rows: as
-    /// the benchmarks of the thesis, and slower on real caches.
-    pub fn in_single_blocks(self) -> Self {
-        Self { single_blocks: true, ..self }
+    /// Lets each task of Jacobi compute one block if `single_blocks`, instead of as many side by side as make
+    /// long rows: as the benchmarks of the thesis, and slower on real caches.
+    pub fn in_single_blocks(self, single_blocks: bool) -> Self {
+        Self { single_blocks, ..self }
     }
 
     /// Returns `true` if each task of Jacobi computes one block.

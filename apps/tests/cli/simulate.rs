@@ -98,6 +98,33 @@ fn whatever_is_printed_says_simulated_and_names_the_profile() {
         header.contains("01/01/1970") && header.ends_with(":1(6):1:3(2:1,2:1,2:1)"),
         "{header}"
     );
+    let prv = folder.path().join("jacobi.prv");
+    let (prv, svg) = (prv.to_str().unwrap(), folder.path().join("a.svg"));
+    let machine = "simulated: profile kunpeng-4x4, 2 cores a rank";
+    let summary = stdout_of(&talpf_with(&["trace", "summary", prv]));
+    assert_eq!(summary.lines().nth(1), Some(machine), "{summary}");
+    let diff = stdout_of(&talpf_with(&["trace", "diff", prv, prv]));
+    assert!(diff.contains(&machine.replace(':', ", second trace:")), "{diff}");
+    for view in ["states", "states-time"] {
+        let options = ["trace", "render", prv, "--view", view, "-o", svg.to_str().unwrap()];
+        assert!(talpf_with(&options).status.success());
+        assert!(fs::read_to_string(&svg).unwrap().contains(machine), "{view}");
+    }
+}
+
+#[test]
+fn single_blocks_are_a_task_each() {
+    let folder = tempdir().unwrap();
+    let tasks = |more: &str| {
+        let options = format!("jacobi --size 64 --block 16 --steps 5 --check {more}");
+        let (text, _, _) = simulated(&options, folder.path());
+        assert!(value(&text, "verified").starts_with("yes"), "{text}");
+        let prv = folder.path().join("jacobi.prv");
+        let summary = talpf_traces::Summary::of(prv).unwrap();
+        summary.tasks["jacobi"].tasks
+    };
+    assert_eq!(tasks("--single-blocks"), 4 * 4 * 5);
+    assert_eq!(tasks(""), 4 * 5);
 }
 
 #[test]

@@ -255,7 +255,7 @@ fn report_is_a_page_of_one_file() {
     let timelines: Vec<&str> = page.split("<section").skip(1).collect();
     assert_eq!(timelines.len(), 2);
     for (timeline, label) in timelines.into_iter().zip(["Running", "jacobi"]) {
-        assert!(timeline.contains("rank 2 worker 0") && timeline.contains(label), "{timeline}");
+        assert!(timeline.contains("r2 w0") && timeline.contains(label), "{timeline}");
         let (filled, columns) = filled_columns(timeline);
         assert!(filled > 0 && filled <= columns, "{filled} of {columns} columns");
     }

@@ -50,8 +50,7 @@ pub(super) struct Sequence<F> {
 impl<F: Form> Sequence<F> {
     pub(super) fn new(reader: &Reader, mut form: F) -> io::Result<Self> {
         let row = |(index, rank): (usize, &u32)| {
-            let first = reader.ranks_of_rows().partition_point(|of| of < rank);
-            let name = format!("rank {rank} worker {}", index - first);
+            let name = reader.row_label(index).into_owned();
             Row { index, rank: *rank, name }
         };
         let rows: Vec<Row> = reader.ranks_of_rows().iter().enumerate().map(row).collect();

@@ -27,6 +27,8 @@ pub struct Diff {
     pub syncs: BTreeMap<String, Change>,
     /// Comments of each trace that say what it lacks.
     pub lost: [Vec<String>; 2],
+    /// Profile and cores of the machine that each run simulated; `None` if its times are those of a real one.
+    pub simulation: [Option<String>; 2],
 }
 
 /// Durations of one kind in two traces.
@@ -82,6 +84,7 @@ spread                    distance between the first and the third quartile, of 
             tasks: changes(&slices(&first), &slices(&second)),
             states: changes(&first.states, &second.states),
             syncs: changes(&first.syncs, &second.syncs),
+            simulation: [first.simulation, second.simulation],
             lost: [first.lost, second.lost],
         }
     }

@@ -10,6 +10,11 @@ impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, second] = self.duration_ns.map(time);
         writeln!(f, "{first} -> {second}")?;
+        for (which, machine) in ["first", "second"].iter().zip(&self.simulation) {
+            if let Some(machine) = machine {
+                writeln!(f, "simulated, {which} trace: {machine}")?;
+            }
+        }
         for (which, lost) in ["first", "second"].iter().zip(&self.lost) {
             for lost in lost {
                 writeln!(f, "incomplete, {which} trace: {lost}")?;

@@ -36,5 +36,8 @@ const EXACT_LIMIT: u64 = 1 << 53;
 /// Texts of comments that say what a trace lacks.
 const LOSSES: [&str; 2] = ["records dropped", "streams were still open"];
 
+/// Words before the machine in a comment that says whose times those of the trace are.
+const SIMULATED: &str = "simulated: ";
+
 /// Largest event type, event value or state that can have a label.
 const LABEL_LIMIT: u64 = i32::MAX as u64;

@@ -150,7 +150,7 @@ impl<'a> Drawing<'a> {
         };
         self.lines(&mut picture, left, top, height);
         self.time_axis(&mut picture, left, bottom);
-        let notes = self.notes(legend.is_empty(), lost);
+        let notes = self.notes(reader, legend.is_empty(), lost);
         picture.close(left, bottom + LINE * 3, legend, notes);
         picture
     }
@@ -170,7 +170,7 @@ impl<'a> Drawing<'a> {
             runs,
         });
         let (values, legend) = (values.collect(), colours.legend(reader, view, &self.cells));
-        let (names, notes) = (self.names(reader), self.notes(false, lost));
+        let (names, notes) = (self.names(reader), self.notes(reader, false, lost));
         Timeline { title: title(reader, view), names, shown, columns, values, legend, notes }
     }
 
@@ -257,8 +257,8 @@ impl<'a> Drawing<'a> {
     }
 
     /// Returns what a reader of the picture must know beside it.
-    fn notes(&self, is_empty: bool, lost: &[String]) -> Vec<String> {
-        let mut notes = Vec::new();
+    fn notes(&self, reader: &Reader, is_empty: bool, lost: &[String]) -> Vec<String> {
+        let mut notes = Vec::from_iter(simulated(reader));
         if is_empty {
             notes.push(NOTHING.to_owned());
         }
@@ -276,6 +276,11 @@ impl<'a> Drawing<'a> {
 
 /// Note of a picture without values.
 pub(super) const NOTHING: &str = "the trace has none of these values in this time";
+
+/// Returns the note of a run whose times are not those of a real machine.
+pub(super) fn simulated(reader: &Reader) -> Option<String> {
+    reader.simulation().map(|machine| format!("simulated: {machine}"))
+}
 
 /// Returns `true` if the values are states or have labels.
 pub(super) fn has_names(reader: &Reader, view: &View) -> bool {

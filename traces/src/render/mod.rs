@@ -21,9 +21,10 @@ mod timeline;
 mod units;
 mod view;
 
+use std::ops::Range;
 use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::paraver::Reader;
 use drawing::Drawing;
 use table::Table;
@@ -46,10 +47,16 @@ const CELLS: usize = 800_000;
 /// Draws the trace at `prv`, which gzip may have compressed.
 ///
 /// **Errors**: those of the files; [`BadRecord`](crate::Error::BadRecord) at the first line that Paraver
-/// would refuse or misread; [`NoTime`](crate::Error::NoTime) if no time of the trace is to be shown.
+/// would refuse or misread; [`NoTime`](crate::Error::NoTime) if no time of the trace is to be shown,
+/// [`NoRanks`](Error::NoRanks) if no rank is.
 pub fn render(prv: impl AsRef<Path>, options: &RenderOptions) -> Result<Picture> {
     let mut reader = Reader::open(prv)?;
     let shown = reader.part(options.from_ns, options.to_ns)?;
+    if let Some(Range { start: from, end: to }) = options.ranks
+        && from >= to.min(reader.ranks())
+    {
+        return Err(Error::NoRanks { from, to, ranks: reader.ranks() });
+    }
     if let Some(statistic) = options.view.table {
         let mut table = Table::new(&reader, options, statistic, shown);
         let lost = reader.read(|record| table.record(record))?;

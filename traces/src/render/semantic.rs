@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use super::options::RenderOptions;
 use super::view::{Level, Rows, Source, Transit, View};
@@ -22,8 +23,12 @@ pub(super) struct Interval {
 /// Objects of a picture.
 pub(super) struct Objects {
     pub(super) level: Level,
-    /// Object of each row of the trace, or of each cpu.
-    of: Vec<usize>,
+    /// Object of each row of the trace, or of each cpu; `None` for those that are not shown.
+    of: Vec<Option<usize>>,
+    /// Rows of the trace that are shown.
+    rows: Range<usize>,
+    /// Number of the first object in the trace.
+    first: usize,
     pub(super) count: usize,
 }
 
@@ -36,37 +41,51 @@ impl Objects {
             Some(Rows::Cpu) => Level::Cpu,
         };
         let ranks = reader.ranks_of_rows();
-        let of: Vec<usize> = match level {
+        let shown = options.ranks.clone().unwrap_or(0..u32::MAX);
+        let row_of = |bound: u32| ranks.partition_point(|rank| *rank < bound);
+        let rows = row_of(shown.start)..row_of(shown.end);
+        let all: Vec<usize> = match level {
             Level::Workload => vec![0; ranks.len()],
             Level::Task => ranks.iter().map(|rank| *rank as usize).collect(),
             Level::Thread => (0..ranks.len()).collect(),
             Level::Cpu => (0..reader.cpus() as usize).collect(),
         };
-        let count = of.iter().max().map_or(0, |last| last + 1);
-        Self { level, of, count }
+        let is_shown = |index: &usize| level == Level::Cpu || rows.contains(index);
+        let drawn = || (0..all.len()).filter(is_shown).map(|index| all[index]);
+        let first = drawn().min().unwrap_or(0);
+        let count = drawn().max().map_or(0, |last| last - first + 1);
+        let object = |index: usize| is_shown(&index).then(|| all[index] - first);
+        let of = (0..all.len()).map(object).collect();
+        Self { level, of, rows, first, count }
     }
 
-    /// Returns the index of a row, or of its cpu if the objects are cpus and it has one.
+    /// Returns the index of a row that is shown, or of its cpu if the objects are cpus and it has one.
     fn index(&self, row: usize, cpu: u32) -> Option<usize> {
+        if !self.rows.contains(&row) {
+            return None;
+        }
         if self.level == Level::Cpu { (cpu as usize).checked_sub(1) } else { Some(row) }
     }
 
     /// Returns the object of a row or its cpu.
     pub(super) fn object(&self, row: usize, cpu: u32) -> Option<usize> {
-        self.of.get(self.index(row, cpu)?).copied()
+        self.of.get(self.index(row, cpu)?).copied().flatten()
+    }
+
+    /// Returns the number of an object in the trace.
+    pub(super) fn number(&self, object: usize) -> usize {
+        self.first + object
     }
 
     /// Returns the name of an object.
     pub(super) fn name(&self, reader: &Reader, object: usize) -> String {
+        let number = self.number(object);
         match self.level {
-            Level::Workload => "all ranks".to_owned(),
-            Level::Task => format!("rank {object}"),
-            Level::Thread => {
-                let rank = reader.ranks_of_rows()[object];
-                let first = reader.ranks_of_rows().partition_point(|of| *of < rank);
-                format!("rank {rank} worker {}", object - first)
-            }
-            Level::Cpu => format!("cpu {}", object + 1),
+            Level::Workload if self.rows.len() == self.of.len() => "all ranks".to_owned(),
+            Level::Workload => "ranks shown".to_owned(),
+            Level::Task => format!("rank {number}"),
+            Level::Thread => reader.row_label(number).into_owned(),
+            Level::Cpu => format!("cpu {}", number + 1),
         }
     }
 }
@@ -177,7 +196,7 @@ impl<'a> Semantic<'a> {
         end_ns: u64,
         visit: &mut impl FnMut(Interval),
     ) {
-        let object = self.objects.of[index];
+        let Some(object) = self.objects.of[index] else { return };
         let (before, begin_ns) = std::mem::replace(&mut self.values[index], (value, end_ns));
         if let Some(sums) = &mut self.sums {
             sums.push(end_ns, object, value.saturating_sub(before));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::drawing::{NOTHING, ROWS, label, names_of_rows, row_height, title};
+use super::drawing::{NOTHING, ROWS, label, names_of_rows, row_height, simulated, title};
 use super::options::RenderOptions;
 use super::palette;
 use super::picture::{CHARACTER, LINE, Picture, Rectangle};
@@ -134,7 +134,7 @@ impl<'a> Table<'a> {
         } else {
             self.shades(reader, &mut picture, names, &columns, &totals, left)
         };
-        let notes = self.notes(lost);
+        let notes = self.notes(reader, lost);
         let longest = notes.iter().chain([&title]).map(String::len).max().unwrap_or(0) as u32;
         picture.width = picture.width.max(left + longest * CHARACTER) + 20;
         picture.close(left, bottom + LINE, Vec::new(), notes);
@@ -172,7 +172,7 @@ impl<'a> Table<'a> {
 
     fn column_name(&self, reader: &Reader, column: i64) -> String {
         if is_matrix(self.statistic) {
-            format!("to {}", column as usize * self.joined)
+            format!("to {}", self.semantic.objects().number(column as usize * self.joined))
         } else if self.has_ranges {
             time(2_f64.powf(column as f64 / PER_OCTAVE))
         } else {
@@ -284,8 +284,8 @@ impl<'a> Table<'a> {
         self.cells.values().map(|sum| sum.number(self.statistic)).fold(1.0, f64::max)
     }
 
-    fn notes(&self, lost: &[String]) -> Vec<String> {
-        let mut notes = Vec::new();
+    fn notes(&self, reader: &Reader, lost: &[String]) -> Vec<String> {
+        let mut notes = Vec::from_iter(simulated(reader));
         if self.cells.is_empty() {
             notes.push(NOTHING.to_owned());
         }

@@ -49,6 +49,9 @@ pub struct Summary {
     /// Longest chain of dependent slices; `None` if the trace has no edges of the graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<CriticalPath>,
+    /// Profile and cores of the machine that the run simulated; `None` if its times are those of a real one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<String>,
     /// Comments of the trace that say what it lacks.
     pub lost: Vec<String>,
 }

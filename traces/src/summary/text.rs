@@ -16,6 +16,9 @@ impl fmt::Display for Summary {
         let (ranks, workers) = (ranks.len() as u64, *workers);
         let (ranks, workers) = (counted(ranks, "rank"), counted(workers, "worker"));
         writeln!(f, "{}, {ranks}, {workers}", time(*duration_ns))?;
+        if let Some(machine) = &self.simulation {
+            writeln!(f, "simulated: {machine}")?;
+        }
         for lost in &self.lost {
             writeln!(f, "incomplete: {lost}")?;
         }

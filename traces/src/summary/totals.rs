@@ -210,6 +210,7 @@ impl Totals {
             messages: self.messages(reader),
             critical_path: None,
             lost,
+            simulation: reader.simulation().map(str::to_owned),
         }
     }
 

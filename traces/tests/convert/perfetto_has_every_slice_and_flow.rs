@@ -74,7 +74,7 @@ fn slices_and_flows_are_those_of_the_trace() {
     let slices = counts.tasks + counts.states;
     let bytes = fs::read(&out).unwrap();
     assert_eq!(found(&bytes), [slices, slices, counts.messages, counts.messages]);
-    for name in [LABEL, "inner", "Running", "Requests outstanding", "rank 1 worker 1"] {
+    for name in [LABEL, "inner", "Running", "Requests outstanding", "r1 w1"] {
         let times = bytes.windows(name.len()).filter(|part| *part == name.as_bytes()).count();
         assert!(times >= 1, "{name}");
     }

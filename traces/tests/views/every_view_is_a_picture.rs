@@ -96,7 +96,7 @@ fn histograms_have_the_numbers_of_the_summary() {
     for (name, task) in &summary.tasks {
         let slices = task.slices.count.to_string();
         let time = format!("{} ns", task.slices.total_ns);
-        has(&prv, "task-type-slices", &[name, &slices, "rank 0 worker 0", "all"]);
+        has(&prv, "task-type-slices", &[name, &slices, "r0 w0", "all"]);
         has(&prv, "task-type-time", &[name, &time]);
         has(&prv, "tasks-started", &[name, &task.tasks.to_string()]);
     }

@@ -46,7 +46,7 @@ fn options(view: &str, rows: Rows) -> RenderOptions {
 fn states_of_workers_ranks_and_cpus() {
     let (_folder, prv) = trace();
     for (rows, names) in [
-        (Rows::Worker, ["rank 0 worker 0", "rank 1 worker 1"]),
+        (Rows::Worker, ["r0 w0", "r1 w1"]),
         (Rows::Rank, ["rank 0", "rank 1"]),
         (Rows::Cpu, ["cpu 1", "cpu 2"]),
     ] {
@@ -89,6 +89,47 @@ fn no_time_is_an_error() {
         let options = RenderOptions { from_ns, to_ns, ..RenderOptions::default() };
         assert!(matches!(render(&prv, &options), Err(Error::NoTime { .. })), "{from_ns}");
     }
+}
+
+#[test]
+fn some_of_the_ranks() {
+    let (_folder, prv) = trace();
+    let part = |ranks, rows| {
+        let options = RenderOptions { ranks: Some(ranks), ..options("states", rows) };
+        svg(&render(&prv, &options).unwrap())
+    };
+    for (rows, name, hidden) in [
+        (Rows::Worker, "r1 w1", "r0 w0"),
+        (Rows::Rank, "rank 1", "rank 0"),
+        (Rows::Cpu, "cpu 2", "-"),
+    ] {
+        let text = part(1..5, rows);
+        assert!(text.contains(&format!(">{name}</text>")), "{text}");
+        assert!(!text.contains(&format!(">{hidden}</text>")), "{text}");
+        assert!(text.contains(">Running 50.0 %</text>"), "{text}");
+    }
+    assert_eq!(
+        part(0..2, Rows::Worker),
+        svg(&render(&prv, &options("states", Rows::Worker)).unwrap())
+    );
+}
+
+#[test]
+fn no_rank_is_an_error() {
+    let (_folder, prv) = trace();
+    for ranks in [2..3, 1..1] {
+        let options = RenderOptions { ranks: Some(ranks), ..RenderOptions::default() };
+        let error = render(&prv, &options).unwrap_err();
+        assert!(matches!(error, Error::NoRanks { ranks: 2, .. }), "{error}");
+    }
+}
+
+#[test]
+fn rows_without_names_are_counted() {
+    let (_folder, prv) = trace();
+    std::fs::remove_file(prv.with_extension("row")).unwrap();
+    let text = svg(&render(&prv, &options("states", Rows::Worker)).unwrap());
+    assert!(text.contains(">rank 1 worker 1</text>"), "{text}");
 }
 
 #[test]

@@ -16,17 +16,21 @@ fn shipped() -> Vec<std::path::PathBuf> {
 
 #[test]
 fn shipped_views_are_clean_and_described() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("cfg/README.md");
-    let readme = fs::read_to_string(readme).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cfg");
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
     let paths = shipped();
     for path in &paths {
         let report = check_view(path).unwrap();
         assert!(report.is_clean(), "{report}");
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(readme.contains(&format!("| `{name}` |")), "{name} is not described");
+        let picture = format!("../pictures/views/{name}.png");
+        let section =
+            readme.split("\n## ").find(|section| section.starts_with(&format!("`{name}`\n")));
+        let section = section.unwrap_or_else(|| panic!("{name} is not described"));
+        assert!(section.contains(&format!("![{name}]({picture})")), "{name} has no picture");
+        assert!(folder.join(&picture).exists(), "{picture}");
     }
-    let described = readme.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(described, paths.len());
+    assert_eq!(readme.matches("\n## ").count(), paths.len());
 }
 
 #[test]

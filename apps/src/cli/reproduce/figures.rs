@@ -162,7 +162,7 @@ impl Figure {
             AppName::Jacobi => {
                 let (cols, steps) = (size.blocks(64), size.steps(20));
                 let rows = if is_weak { size.blocks(16) * ranks } else { cols };
-                Problem::Jacobi(heat(rows, cols, 256, steps)?.in_single_blocks())
+                Problem::Jacobi(heat(rows, cols, 256, steps)?.in_single_blocks(true))
             }
             AppName::GaussSeidel => {
                 // Enough steps that the first and the last ones, in which some ranks wait, are few.

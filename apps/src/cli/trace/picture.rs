@@ -1,5 +1,6 @@
 //! `talpf trace render`.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -8,6 +9,7 @@ use talpf_traces::{Format, RenderOptions, Rows, View, render};
 
 use crate::cli::output::Output;
 use crate::cli::time::time;
+use crate::cli::trace_options::range;
 
 #[derive(Args, Debug)]
 pub(super) struct Options {
@@ -26,6 +28,10 @@ pub(super) struct Options {
     /// Objects with a row each [default: those of the view]
     #[arg(long, value_enum)]
     rows: Option<RowsOption>,
+
+    /// Ranks that are shown, as 14..18, without the last [default: all]
+    #[arg(long, value_name = "FROM..TO", value_parser = ranks)]
+    ranks: Option<Range<u32>>,
 
     /// First time that is shown, as 1.5ms
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -55,9 +61,15 @@ fn picture(text: &str) -> Result<(PathBuf, Format), String> {
     }
 }
 
+fn ranks(text: &str) -> Result<Range<u32>, String> {
+    let rank = |text: &str| text.parse().map(u32::into).map_err(|error| format!("{error}"));
+    let Range { start, end } = range(text, rank)?;
+    Ok(start as u32..end.min(u32::MAX.into()) as u32)
+}
+
 /// Draws the picture, and returns its path.
 pub(super) fn draw(options: Options) -> Result<PathBuf, Error> {
-    let Options { file, output: (path, format), view, rows, from, to } = options;
+    let Options { file, output: (path, format), view, rows, ranks, from, to } = options;
     let output = Output::open(&path)?;
     let rows = rows.map(|rows| match rows {
         RowsOption::Worker => Rows::Worker,
@@ -65,7 +77,7 @@ pub(super) fn draw(options: Options) -> Result<PathBuf, Error> {
         RowsOption::Cpu => Rows::Cpu,
     });
     let title = file_name(&file);
-    let options = RenderOptions { view, rows, from_ns: from.unwrap_or(0), to_ns: to, title };
+    let options = RenderOptions { view, rows, ranks, from_ns: from.unwrap_or(0), to_ns: to, title };
     let picture = render(&file, &options).map_err(Error::ReadTrace)?;
     output.write(|out| picture.write(format, out))?;
     Ok(path)

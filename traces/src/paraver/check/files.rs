@@ -29,7 +29,7 @@ pub fn check_file(path: impl AsRef<Path>) -> Result<Report> {
         Kind::Trace => check(path),
         Kind::View => check_view(path),
         Kind::Labels => check_alone(path, |lines, log| labels::read(lines, log).map(drop)),
-        Kind::Rows => check_alone(path, |lines, log| rows::read(lines, None, log)),
+        Kind::Rows => check_alone(path, |lines, log| rows::read(lines, None, log).map(drop)),
     }
 }
 

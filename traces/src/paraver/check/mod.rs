@@ -103,14 +103,15 @@ fn check_labels(prv: &Path, report: &mut Report) -> Result<Option<Labels>> {
     }
 }
 
-fn check_rows(prv: &Path, objects: Option<&Objects>, report: &mut Report) -> Result<()> {
+/// Returns the names of the threads.
+fn check_rows(prv: &Path, objects: Option<&Objects>, report: &mut Report) -> Result<Vec<String>> {
     let path = beside(prv, "row");
     let mut log = Log::new(report, &path);
     match Lines::open_if_present(&path, Rule::LabelCarriageReturn)? {
         Some(mut lines) => rows::read(&mut lines, objects, &mut log),
         None => {
             log.add(Rule::NoRowFile, 1, "file not found: rows are shown by number");
-            Ok(())
+            Ok(Vec::new())
         }
     }
 }

@@ -13,7 +13,7 @@ use super::record::{Record, Visitor};
 use super::report::{Log, Report};
 use super::rule::{Rule, Severity};
 use crate::error::{Error, Result};
-use crate::paraver::{EventKind, LOSSES};
+use crate::paraver::{EventKind, LOSSES, SIMULATED};
 
 /// Reader of any Paraver trace, ours or another's, in one pass and in memory that does not grow with it.
 #[derive(Debug)]
@@ -23,11 +23,15 @@ pub struct Reader {
     header: Header,
     names: Names,
     ranks: Vec<u32>,
+    /// Names of the rows, if all have one.
+    row_labels: Option<Vec<String>>,
+    /// Profile and cores of the machine that was simulated, as a comment read so far has them.
+    simulation: Option<String>,
 }
 
 impl Reader {
-    /// Opens the trace at `prv`, which gzip may have compressed, with the labels of the `.pcf` of the same
-    /// stem if that exists.
+    /// Opens the trace at `prv`, which gzip may have compressed, with the labels of the `.pcf` and
+    /// the names of the `.row` of the same stem if those exist.
     ///
     /// **Errors**: those of the files, and [`BadRecord`](Error::BadRecord) for a header that cannot be read.
     pub fn open(prv: impl AsRef<Path>) -> Result<Self> {
@@ -44,7 +48,10 @@ impl Reader {
             return Err(Error::BadRecord { path, line: 1, text });
         };
         let ranks = header.objects.ranks_of_threads();
-        Ok(Self { path, lines, header, names, ranks })
+        let mut report = Report::default();
+        let row_labels = super::check_rows(&path, Some(&header.objects), &mut report)?;
+        let row_labels = Some(row_labels).filter(|_| report.findings().is_empty());
+        Ok(Self { path, lines, header, names, ranks, row_labels, simulation: None })
     }
 
     /// Length of the trace.
@@ -70,6 +77,22 @@ impl Reader {
     /// Name of a row, as `1.2.1` for application, task and thread.
     pub fn row_name(&self, row: usize) -> String {
         self.header.objects.name(row).to_string()
+    }
+
+    /// Label of a row: its name in the `.row`; its rank and its number within that if it has none.
+    pub fn row_label(&self, row: usize) -> Cow<'_, str> {
+        if let Some(label) = self.row_labels.as_ref().and_then(|labels| labels.get(row)) {
+            return label.into();
+        }
+        let rank = self.ranks[row];
+        let first = self.ranks.partition_point(|of| *of < rank);
+        format!("rank {rank} worker {}", row - first).into()
+    }
+
+    /// Profile and cores of the machine that the run simulated, once the records are read; `None` if its times
+    /// are those of a real one.
+    pub fn simulation(&self) -> Option<&str> {
+        self.simulation.as_deref()
     }
 
     /// Label of a state; its number if it has none.
@@ -112,8 +135,9 @@ impl Reader {
         &mut self,
         visit: impl FnMut(Record<'_>) -> Result<()>,
     ) -> Result<Vec<String>> {
-        let mut taker = Taker { visit, visited: Ok(()), losses: Vec::new() };
+        let mut taker = Taker { visit, visited: Ok(()), losses: Vec::new(), simulation: None };
         self.visit(&mut taker)?;
+        self.simulation = taker.simulation;
         Ok(taker.losses)
     }
 
@@ -176,6 +200,7 @@ struct Taker<F> {
     /// Result of the last visit.
     visited: Result<()>,
     losses: Vec<String>,
+    simulation: Option<String>,
 }
 
 impl<F: FnMut(Record<'_>) -> Result<()>> Visitor for Taker<F> {
@@ -184,9 +209,11 @@ impl<F: FnMut(Record<'_>) -> Result<()>> Visitor for Taker<F> {
     }
 
     fn comment(&mut self, text: &[u8]) {
-        let text = String::from_utf8_lossy(text);
+        let text = String::from_utf8_lossy(text).replace(char::is_control, " ");
         if LOSSES.iter().any(|loss| text.contains(loss)) {
-            self.losses.push(text.into_owned());
+            self.losses.push(text);
+        } else if let Some((_, machine)) = text.split_once(SIMULATED) {
+            self.simulation = Some(machine.to_owned());
         }
     }
 

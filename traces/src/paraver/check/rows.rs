@@ -1,4 +1,5 @@
-//! Check of the `.row` file: the number of names of each level, as announced and as in the header.
+//! Check of the `.row` file: the number of names of each level, as announced and as in the header. The names of
+//! threads are kept.
 
 use super::fields::shown;
 use super::lines::Lines;
@@ -12,23 +13,34 @@ struct Level {
     line: u64,
     announced: u64,
     listed: u64,
+    is_of_threads: bool,
 }
 
-/// Reads a whole `.row` file; `objects` are those of the header, if usable.
-pub(super) fn read(lines: &mut Lines, objects: Option<&Objects>, log: &mut Log<'_>) -> Result<()> {
+/// Reads a whole `.row` file; `objects` are those of the header, if usable. Returns the names of its threads, as
+/// many as the header has.
+pub(super) fn read(
+    lines: &mut Lines,
+    objects: Option<&Objects>,
+    log: &mut Log<'_>,
+) -> Result<Vec<String>> {
     let mut level: Option<Level> = None;
+    let mut threads = Vec::new();
+    let most = objects.map_or(0, Objects::threads);
     while let Some((number, line)) = lines.next(log)? {
         if line.starts_with(b"LEVEL ") {
             level.take().inspect(|level| level.finish(log));
             level = open(line, number, objects, log);
         } else if let Some(level) = &mut level {
             level.name(line, number, log);
+            if level.is_of_threads && level.listed <= most {
+                threads.push(shown(line.trim_ascii()));
+            }
         } else if !line.trim_ascii().is_empty() && log.report.breaches(Rule::RowLevel) == 0 {
             log.add(Rule::RowLevel, number, format_args!("`{}` belongs to no level", shown(line)));
         }
     }
     level.inspect(|level| level.finish(log));
-    Ok(())
+    Ok(threads)
 }
 
 /// Reads `LEVEL name SIZE count`.
@@ -50,7 +62,7 @@ fn open(line: &[u8], number: u64, objects: Option<&Objects>, log: &mut Log<'_>) 
         let text = format_args!("level {name} has {announced} names, the header {declared}");
         log.add(Rule::RowSize, number, text);
     }
-    Some(Level { line: number, announced, listed: 0 })
+    Some(Level { line: number, announced, listed: 0, is_of_threads: name == "THREAD" })
 }
 
 /// Returns the number of objects of a level, if the header has it.
@@ -83,7 +95,7 @@ impl Level {
     }
 
     fn finish(&self, log: &mut Log<'_>) {
-        let &Self { line, announced, listed } = self;
+        let &Self { line, announced, listed, .. } = self;
         if listed < announced {
             let text = format_args!("{announced} names are announced, {listed} are listed");
             log.add(Rule::RowCount, line, text);
