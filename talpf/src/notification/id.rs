@@ -8,10 +8,12 @@ use super::follows::Completion;
 use crate::numbers::{ArrivalNumber, Rank};
 use crate::window::{Area, Parked};
 
-/// Largest number of notifications of an id of the program that are kept for later waits.
+/// Largest number of notifications of an id that are kept for later waits. More
+/// are parked.
 const MOST_UNTAKEN: usize = 1024;
 
 /// The state of one id. As long as there are waiters nothing is there for later waits, nor parked.
+#[derive(Default)]
 pub(super) struct Id {
     /// Waits in their order.
     pub(super) waiters: VecDeque<Waiter>,
@@ -20,8 +22,6 @@ pub(super) struct Id {
     untaken: VecDeque<Untaken>,
     /// The position of the first of these, wrapping.
     first: Position,
-    /// Largest number of notifications that are kept for later waits. More are parked.
-    most_untaken: usize,
     /// Operations that may not land yet, in order.
     pub(super) parked: VecDeque<Waiting>,
 }
@@ -66,19 +66,7 @@ pub(super) enum Admission {
     Refused,
 }
 
-impl Default for Id {
-    fn default() -> Self {
-        Id::keeping(MOST_UNTAKEN)
-    }
-}
-
 impl Id {
-    /// Makes an id of which at most `most_untaken` notifications are kept for later waits.
-    pub(super) fn keeping(most_untaken: usize) -> Self {
-        let (waiters, untaken, parked) = Default::default();
-        Id { waiters, untaken, first: 0, most_untaken, parked }
-    }
-
     /// Takes the first notification that no wait has taken.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Untaken> {
@@ -136,7 +124,7 @@ impl Id {
             };
         }
         match self.waiters.pop_front().or_else(any) {
-            None if self.untaken.len() >= self.most_untaken => Admission::Waits,
+            None if self.untaken.len() >= MOST_UNTAKEN => Admission::Waits,
             waiter => Admission::Lands(waiter),
         }
     }

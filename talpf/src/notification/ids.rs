@@ -1,11 +1,10 @@
-//! The ids of one rank: those that its program names, and private ones, of queues and other ends.
+//! The ids of one rank: those that its program names, and private ones, of listeners.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::id::Id;
 use super::listener::Listener;
-use crate::numbers::Rank;
 
 /// First of the private ids, which no program names.
 pub(crate) const FIRST_PRIVATE: u32 = 1 << 31;
@@ -20,24 +19,11 @@ pub(super) struct Ids {
 }
 
 /// An id that no program names.
+#[derive(Default)]
 struct Private {
     of_id: Id,
-    usage: IdUse,
-    /// The end that takes in the notifications. Without one they are for waits, or for nobody.
+    /// The end that takes in the notifications. Without one they are for nobody.
     listener: Option<Arc<dyn Listener>>,
-}
-
-/// The use of an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IdUse {
-    /// An id of the program.
-    Program,
-    /// Items of the queue of this rank.
-    Items,
-    /// Credits of the queue of `receiver`.
-    Credits { receiver: Rank },
-    /// Notifications for a listener.
-    Listener,
 }
 
 impl Default for Ids {
@@ -55,22 +41,10 @@ impl Ids {
         self.program.len() as u32
     }
 
-    fn add(&mut self, usage: IdUse, of_id: Id) -> u32 {
-        self.private.push(Private { of_id, usage, listener: None });
-        FIRST_PRIVATE + (self.private.len() as u32 - 1)
-    }
-
-    /// Adds the ids of a queue of `receiver`, of whose items at most `most` are announced and not
-    /// taken. Returns that of its items, which that of its credits follows.
-    pub(super) fn add_queue(&mut self, receiver: Rank, most: usize) -> u32 {
-        let first = self.add(IdUse::Items, Id::keeping(most));
-        self.add(IdUse::Credits { receiver }, Id::default());
-        first
-    }
-
     /// Adds an id for a listener.
     pub(super) fn add_listener(&mut self) -> u32 {
-        self.add(IdUse::Listener, Id::default())
+        self.private.push(Private::default());
+        FIRST_PRIVATE + (self.private.len() as u32 - 1)
     }
 
     fn private(&self, id: u32) -> Option<&Private> {
@@ -98,11 +72,6 @@ impl Ids {
         self.private(id).is_some()
     }
 
-    /// Returns the use of an id.
-    pub(super) fn use_of(&self, id: u32) -> IdUse {
-        self.private(id).map_or(IdUse::Program, |private| private.usage)
-    }
-
     /// Returns the state of an id: a private one that was added here, or one of the program.
     #[inline]
     pub(super) fn of(&mut self, id: u32) -> &mut Id {
@@ -116,17 +85,10 @@ impl Ids {
         &mut self.program[index]
     }
 
-    /// Iterates over those of some ids, all of the program or one private, that exist.
+    /// Iterates over those of some ids of the program that exist.
     pub(super) fn among(&mut self, ids: Range<u32>) -> impl Iterator<Item = &mut Id> {
-        let is_private = ids.start >= FIRST_PRIVATE;
-        let first = if is_private { FIRST_PRIVATE } else { 0 };
-        let (start, end) = ((ids.start - first) as usize, (ids.end - first) as usize);
-        let of_private = if is_private { start..end } else { 0..0 };
-        let of_program = if is_private { 0..0 } else { start..end };
-        let private = clamped(of_private, self.private.len());
-        let program = clamped(of_program, self.program.len());
-        let private = self.private[private].iter_mut().map(|private| &mut private.of_id);
-        self.program[program].iter_mut().chain(private)
+        let end = (ids.end as usize).min(self.program.len());
+        self.program[(ids.start as usize).min(end)..end].iter_mut()
     }
 
     /// Iterates over all ids that exist.
@@ -140,10 +102,4 @@ impl Ids {
         let private = self.private.iter_mut().map(|private| &mut private.of_id);
         (0..).zip(&mut self.program).chain((FIRST_PRIVATE..).zip(private))
     }
-}
-
-/// Returns the part of a range that is below `len`.
-fn clamped(range: Range<usize>, len: usize) -> Range<usize> {
-    let end = range.end.min(len);
-    range.start.min(end)..end
 }

@@ -38,7 +38,6 @@ mod inbox;
 mod last;
 mod listener;
 mod multicast;
-mod of_queue;
 mod of_rank;
 mod private;
 mod report;

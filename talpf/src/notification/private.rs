@@ -8,6 +8,7 @@ use super::listener::Listener;
 use super::state::State;
 use super::table::NotificationTable;
 use crate::numbers::Rank;
+use crate::sender::RoundState;
 
 impl NotificationTable {
     /// Returns the listener of a private id.
@@ -64,5 +65,11 @@ impl Notifications {
         let sender = self.0.sender();
         let peer = sender.peers.local(rank).filter(|_| sender.signals_directly)?;
         peer.notifications.listener(id)
+    }
+
+    /// Returns the round of operations outside rounds.
+    #[inline]
+    pub(crate) fn round(&self) -> &Arc<RoundState> {
+        &self.0.round
     }
 }

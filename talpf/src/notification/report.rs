@@ -6,7 +6,6 @@ use talpf_traces::counted;
 
 use super::Notification;
 use super::id::Waiting;
-use super::ids::IdUse;
 use super::table::NotificationTable;
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -33,16 +32,7 @@ impl NotificationTable {
             if count > 0 {
                 let waits = if of_id.waiters[0].inbox.is_some() { "put with " } else { "" };
                 let times = if count > 1 { format!(", {count} times") } else { String::new() };
-                let _ = match state.ids.use_of(id) {
-                    IdUse::Program => {
-                        writeln!(text, "  {rank}: waits for a {waits}notification {id}{times}")
-                    }
-                    IdUse::Items => writeln!(text, "  {rank}: waits for an item of its queue"),
-                    IdUse::Credits { receiver } => {
-                        writeln!(text, "  {rank}: waits for room in the queue of {receiver}")
-                    }
-                    IdUse::Listener => Ok(()),
-                };
+                let _ = writeln!(text, "  {rank}: waits for a {waits}notification {id}{times}");
             }
             let mut sources: Vec<Rank> =
                 of_id.parked.iter().map(|waiting| waiting.notified.notification.source).collect();

@@ -10,7 +10,7 @@ use talpf_primitives::Mutex;
 use super::claim::NotifiedClaim;
 use super::follows::{Admitted, Completion};
 use super::id::{Admission, Untaken, Waiter, WaiterNumber, Waiting};
-use super::ids::{FIRST_PRIVATE, IdUse};
+use super::ids::FIRST_PRIVATE;
 use super::state::{State, parked_of, take_any};
 use super::under_way::Coming;
 use super::wait_count::WaitCount;
@@ -40,8 +40,6 @@ pub(crate) struct NotificationTable {
 struct Hints {
     /// Number of waits that have not ended.
     waiting: WaitCount,
-    /// Number of notifications that have arrived without a wait, wrapping.
-    unawaited: AtomicU32,
     /// Set while an operation that may land waits for room to be posted, or, after a failure, while
     /// any is under way.
     delayed: AtomicBool,
@@ -106,12 +104,6 @@ impl NotificationTable {
     #[inline]
     pub(crate) fn has_delayed(&self) -> bool {
         self.hints.delayed.load(Ordering::Relaxed)
-    }
-
-    /// Returns the number of notifications that have arrived without a wait, wrapping. A hint.
-    #[inline]
-    pub(super) fn unawaited(&self) -> u32 {
-        self.hints.unawaited.load(Ordering::Relaxed)
     }
 
     /// Posts or parks an operation whose bytes `writer` writes, or returns it. A `quick` operation
@@ -209,12 +201,9 @@ impl NotificationTable {
             None => {
                 let id = notification.id;
                 state.ids.of(id).arrive(position, notification);
-                if state.ids.use_of(id) == IdUse::Listener {
+                if state.ids.has_private(id) {
                     state.pass_to_listener(id, follows);
-                    return Some(notification);
                 }
-                let unawaited = self.unawaited().wrapping_add(1);
-                self.hints.unawaited.store(unawaited, Ordering::Relaxed);
             }
         }
         Some(notification)
@@ -423,7 +412,6 @@ impl NotificationTable {
     fn check_wait(&self, state: &State, id: u32) -> Result<(), Error> {
         match &state.failed {
             Some(reason) => Err(self.not_notified(id, reason)),
-            None if state.ids.has_private(id) => Ok(()),
             None => self.check_id(id),
         }
     }

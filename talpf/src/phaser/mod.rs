@@ -1,37 +1,26 @@
 //! Phasers: barriers of some ranks for some ranks, outside rounds.
 //!
-//! Every signaller counts its phases, and every waiter keeps the counts of all signallers. The k-th
-//! wait ends once all counts are k at least. *Counts are absolute*: a signal is the number of all
-//! phases, not one more, so that a late one changes nothing and a signaller may be any number of
-//! phases ahead.
-//!
-//! ```text
-//! in one process    PhaserSignaller ── stores its count ──► Signals ◄── reads ── PhaserWaiter
-//! between two       PhaserSignaller ── Count(phases) ──► Arrivals ── stores ──► Signals
-//! ```
+//! Every signaller counts its phases, and every waiter keeps the counts of all signallers
+//! ([`signal`](crate::signal)). The k-th wait ends once all counts are k at least. A waiter goes through
+//! the signallers one by one and waits for the first that is missing, so only the last one wakes it, or
+//! the few that are missing one after another.
 //!
 //! **States** of a signaller at a waiter: open, then closed or lost, after its last signal.
 //!
-//! **Threads.** An end is used by one thread at a time. A count is written by its signaller, if that is
-//! in this process, and otherwise by the table of notifications under its lock (`phase.rs` has the
-//! protocol).
+//! **Threads.** An end is used by one thread at a time.
 //!
 //! Deliberately absent: ranks that join or leave a phaser later, and data of a phase.
 
-mod arrivals;
-mod phase;
 mod signaller;
 mod waiter;
 
-use std::any::Any;
-use std::sync::Arc;
-
-use self::arrivals::Arrivals;
+use self::waiter::Phases;
 use crate::all_gather::Call;
 use crate::call_arguments::{CallArguments, sorted_ranks};
 use crate::context::Context;
 use crate::error::{EndError, Error};
 use crate::numbers::Rank;
+use crate::signal::{Arrivals, Listening, Way};
 
 pub use self::signaller::PhaserSignaller;
 pub use self::waiter::PhaserWaiter;
@@ -125,28 +114,14 @@ impl Context {
         let (arguments, signallers, waiters, id) = kept;
         let ids = arguments.compare(&all)?;
         let waiter = waiters.binary_search(&rank).is_ok().then(|| {
-            let arrivals = Arrivals::new(notifications, &signallers);
-            notifications.set_listener(id, Arc::<Arrivals>::clone(&arrivals));
-            PhaserWaiter::new(arrivals, id)
+            let arrivals = Arrivals::new(notifications, &signallers, Phases);
+            PhaserWaiter::new(Listening::new(arrivals, id))
         });
         // No rank signals before all can take that in.
         self.world().all_gather(rank, call, Ok((Vec::new(), ()))).await?;
         let signaller = signallers.binary_search(&rank).is_ok().then(|| {
-            let (mut direct, mut others) = (Vec::new(), Vec::new());
-            for waiter in waiters {
-                let there = ids[waiter.index()];
-                let known = notifications.direct(waiter, there).and_then(|listener| {
-                    let listener: Arc<dyn Any + Send + Sync> = listener;
-                    let arrivals = listener.downcast::<Arrivals>().ok()?;
-                    let place = arrivals.place_of(rank)?;
-                    Some((arrivals, place))
-                });
-                match known {
-                    Some(known) => direct.push(known),
-                    None => others.push((waiter, there)),
-                }
-            }
-            PhaserSignaller::new(notifications, direct, others)
+            let way = |waiter: Rank| Way::new(notifications, waiter, ids[waiter.index()]);
+            PhaserSignaller::new(notifications, waiters.into_iter().map(way).collect())
         });
         Ok(Phaser { signaller, waiter, rank })
     }

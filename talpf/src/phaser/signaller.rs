@@ -2,16 +2,12 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
 use std::thread;
 
-use super::arrivals::Arrivals;
-use super::phase::End;
+use super::waiter::Phases;
 use crate::error::{EndError, Error};
 use crate::notification::Notifications;
-use crate::numbers::Rank;
-use crate::operation::{Operation, notify};
-use crate::signal::{Count, Signal};
+use crate::signal::{End, Way};
 
 /// The signalling end of a [`Phaser`](crate::Phaser).
 ///
@@ -20,21 +16,15 @@ use crate::signal::{Count, Signal};
 /// ([`EndError::Failed`]).
 pub struct PhaserSignaller {
     notifications: Notifications,
-    /// Waiters of this process, with the place of this rank at each.
-    direct: Vec<(Arc<Arrivals>, usize)>,
-    /// The other waiters, with the id of signals at each.
-    others: Vec<(Rank, u32)>,
+    /// The way to each waiter.
+    ways: Vec<Way<Phases>>,
     /// Number of phases that were signalled.
     phases: u64,
 }
 
 impl PhaserSignaller {
-    pub(super) fn new(
-        notifications: &Notifications,
-        direct: Vec<(Arc<Arrivals>, usize)>,
-        others: Vec<(Rank, u32)>,
-    ) -> Self {
-        PhaserSignaller { notifications: notifications.clone(), direct, others, phases: 0 }
+    pub(super) fn new(notifications: &Notifications, ways: Vec<Way<Phases>>) -> Self {
+        PhaserSignaller { notifications: notifications.clone(), ways, phases: 0 }
     }
 
     /// Returns the number of phases that were signalled.
@@ -56,10 +46,8 @@ impl PhaserSignaller {
         let mut operations = Vec::new();
         if failed.is_none() {
             self.phases += 1;
-            for (arrivals, place) in &self.direct {
-                arrivals.signal_directly(*place, self.phases);
-            }
-            operations = self.send(Signal::Count(Count::of(self.phases)));
+            let signal = |way: &Way<Phases>| way.signal(&self.notifications, self.phases);
+            operations.extend(self.ways.iter().filter_map(signal));
         }
         async move {
             failed.map_or(Ok(()), Err)?;
@@ -68,12 +56,6 @@ impl PhaserSignaller {
             }
             Ok(())
         }
-    }
-
-    /// Sends a signal to the waiters that are not of this process.
-    fn send(&self, signal: Signal) -> Vec<Operation<()>> {
-        let (round, value) = (self.notifications.round(), signal.to_value());
-        self.others.iter().map(|(rank, id)| notify(round, *rank, (*id, value))).collect()
     }
 
     fn error(&self) -> Option<Error> {
@@ -86,14 +68,9 @@ impl PhaserSignaller {
 
 impl Drop for PhaserSignaller {
     fn drop(&mut self) {
-        let (end, signal) = match thread::panicking() {
-            true => (End::Lost, Signal::Lost),
-            false => (End::Closed, Signal::Closed(Count::of(self.phases))),
-        };
-        for (arrivals, place) in &self.direct {
-            arrivals.end_directly(*place, end);
-        }
-        drop(self.send(signal));
+        let end = if thread::panicking() { End::Lost } else { End::Closed };
+        let (notifications, last) = (&self.notifications, (self.phases, end));
+        self.ways.iter().for_each(|way| drop(way.end(notifications, last)));
     }
 }
 

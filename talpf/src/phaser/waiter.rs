@@ -2,20 +2,31 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use super::arrivals::Arrivals;
-use super::phase::End;
 use crate::error::{EndError, Error};
+use crate::numbers::Rank;
+use crate::signal::{End, Listening, Receiving};
 
 const NAME: &str = "waiter of a phaser";
 
+/// The phases of a phaser, as they arrive at a waiter.
+pub(super) struct Phases;
+
+impl Receiving for Phases {
+    fn signal_name(&self) -> String {
+        "the signal of a phaser".to_owned()
+    }
+
+    fn describe_wait(&self, signaller: Option<(Rank, u64)>) -> String {
+        let of = |(signaller, phase)| format!("{signaller} to signal phase {phase}");
+        signaller.map_or_else(|| "a phase of a phaser".to_owned(), of)
+    }
+}
+
 /// A waiting end of a [`Phaser`](crate::Phaser).
 pub struct PhaserWaiter {
-    arrivals: Arc<Arrivals>,
-    /// The id of signals here.
-    id: u32,
+    arrivals: Listening<Phases>,
     /// Number of the phase to wait for.
     phase: u64,
     /// Number of signallers, the first ones, that are known to have signalled it.
@@ -23,8 +34,8 @@ pub struct PhaserWaiter {
 }
 
 impl PhaserWaiter {
-    pub(super) fn new(arrivals: Arc<Arrivals>, id: u32) -> Self {
-        PhaserWaiter { arrivals, id, phase: 0, place: 0 }
+    pub(super) fn new(arrivals: Listening<Phases>) -> Self {
+        PhaserWaiter { arrivals, phase: 0, place: 0 }
     }
 
     /// Returns the number of phases that were waited for.
@@ -45,7 +56,7 @@ impl PhaserWaiter {
     /// Returns `true` if all signallers have signalled the phase.
     fn has_come(&mut self) -> bool {
         while let Some((_, signals)) = self.arrivals.at(self.place) {
-            if signals.phases() <= self.phase {
+            if signals.count() <= self.phase {
                 return false;
             }
             self.place += 1;
@@ -54,30 +65,11 @@ impl PhaserWaiter {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<u64, Error>> {
-        self.arrivals.notifications.round().sender.batches.post_all();
-        let (mut announced, mut has_polled) = (usize::MAX, false);
         while !self.has_come() {
-            if announced == self.place {
-                talpf_runtime::note_wait("a phase of a phaser");
-                return Poll::Pending;
-            }
-            self.check()?;
-            if !std::mem::replace(&mut has_polled, true) {
-                let (arrivals, place, phase) = (&self.arrivals, self.place, self.phase);
-                let has_come = || {
-                    let come =
-                        arrivals.at(place).is_none_or(|(_, signals)| signals.phases() > phase);
-                    come.then_some(())
-                };
-                arrivals.notifications.round().poll_while_spare(has_come);
-            }
-            self.arrivals.task.announce(cx);
-            self.arrivals.awaited.announce(self.place);
-            announced = self.place;
-            // The end may have come before the announcement, too.
-            if !self.has_come() {
-                self.check()?;
-            }
+            let (arrivals, place, phase) = (&self.arrivals, self.place, self.phase);
+            let has_come = || arrivals.at(place).is_none_or(|(_, signals)| signals.count() > phase);
+            let awaited = (Some(place), "a phase of a phaser");
+            ready!(arrivals.poll(cx, awaited, has_come, || self.check()))?;
         }
         let phase = self.phase;
         (self.phase, self.place) = (phase + 1, 0);
@@ -90,7 +82,7 @@ impl PhaserWaiter {
             return Ok(());
         };
         let (rank, phase) = (self.arrivals.notifications.rank(), self.phase);
-        let error = match signals.ended().filter(|_| signals.phases() <= phase) {
+        let error = match signals.ended().filter(|_| signals.count() <= phase) {
             Some(End::Closed) => EndError::SignallerDropped { rank, signaller, phase },
             Some(End::Lost) => {
                 let reason = format!("a body of {signaller} that signals has panicked");
@@ -103,12 +95,6 @@ impl PhaserWaiter {
             }
         };
         Err(error.into())
-    }
-}
-
-impl Drop for PhaserWaiter {
-    fn drop(&mut self) {
-        self.arrivals.notifications.remove_listener(self.id);
     }
 }
 

@@ -24,7 +24,7 @@ impl<T: Pod + Send + Sync> Source for Batch<T> {
 
     #[inline]
     fn layout(&self) -> ByteLayout {
-        let part = &self.items[self.part.clone()];
+        let part = self.part();
         let (bytes, len) = (size_of_val(part), part.len());
         // Operations read their source.
         let first = part.as_ptr().cast_mut().cast();
@@ -62,6 +62,12 @@ impl<T> Batch<T> {
     #[inline]
     pub(super) fn begin_put(&mut self, items: usize) {
         self.part = self.part.end..self.part.end + items;
+    }
+
+    /// Returns the part to put.
+    #[inline]
+    pub(super) fn part(&self) -> &[T] {
+        &self.items[self.part.clone()]
     }
 
     /// Drops the items once all were put.

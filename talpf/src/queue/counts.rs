@@ -1,11 +1,8 @@
 //! The numbers of items of one sender, at both ends: how much room it has in its ring, and what was
 //! taken out.
 //!
-//! A credit is the number of all items that were taken since the queue was made, not of those since
-//! the credit before: one that is late or missing changes nothing. Numbers do not wrap; what travels
-//! is their lower bits.
-
-use crate::signal::Count;
+//! Both ends signal the number of all items since the queue was made, not of those since the signal
+//! before: one that is late or missing changes nothing.
 
 /// The counts of a sender, at its own rank.
 #[derive(Clone, Copy, Debug)]
@@ -29,15 +26,36 @@ pub(super) struct ReceiveCounts {
     at: u32,
     /// Number of taken items that the sender knows of.
     credited: u64,
-    /// Number of all items, once the sender is closed.
-    in_all: Option<Count>,
+    /// Set once nothing comes any more.
+    has_ended: bool,
+}
+
+/// Elements of the ring in a row that a sender may write, of which there are no two.
+#[derive(Debug)]
+pub(super) struct Room {
+    at: usize,
+    items: usize,
+}
+
+impl Room {
+    /// Returns the first element.
+    #[inline]
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Returns the number of elements.
+    #[inline]
+    pub(super) fn items(&self) -> usize {
+        self.items
+    }
 }
 
 /// The error of a count that the other end cannot have sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutOfRange {
     /// Number of items.
-    pub(super) items: u32,
+    pub(super) items: u64,
     /// Largest number of items that it can be.
     pub(super) limit: u32,
 }
@@ -48,8 +66,15 @@ impl SendCounts {
     }
 
     /// Returns the number of all items that were put.
-    pub(super) fn put(&self) -> Count {
-        Count::of(self.put)
+    #[inline]
+    pub(super) fn put(&self) -> u64 {
+        self.put
+    }
+
+    /// Returns the number of items that the receiver has taken, as far as is known here.
+    #[inline]
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Returns the number of items in the ring, as far as is known here.
@@ -57,62 +82,63 @@ impl SendCounts {
         (self.put - self.taken) as u32
     }
 
-    /// Returns the element of the ring that the next item goes to, and the number of items, at most
-    /// `items`, for which there is room in a row.
+    /// Takes the room for at most `items` items, which are counted as put.
     #[inline]
-    pub(super) fn room(&self, items: usize) -> (usize, usize) {
+    pub(super) fn take_room(&mut self, items: usize) -> Option<Room> {
         let at = (self.put % u64::from(self.capacity)) as u32;
         let room = (self.capacity - self.in_ring()).min(self.capacity - at);
-        (at as usize, items.min(room as usize))
-    }
-
-    /// Adds items that were put, for which there was room.
-    #[inline]
-    pub(super) fn add(&mut self, items: usize) {
+        let items = items.min(room as usize);
         self.put += items as u64;
+        (items > 0).then_some(Room { at: at as usize, items })
     }
 
-    /// Takes in a credit. An old one has no effect.
+    /// Takes in a credit, as the number of all items that were ever taken. An old one has no effect.
     ///
     /// **Errors**: a number of more items than were put.
-    pub(super) fn credit(&mut self, taken: Count) -> Result<(), OutOfRange> {
-        let (items, limit) = (taken.ahead_of(self.taken), self.in_ring());
-        if items > limit {
-            let is_old = items > Count::MOST / 2;
-            return if is_old { Ok(()) } else { Err(OutOfRange { items, limit }) };
+    pub(super) fn credit(&mut self, taken: u64) -> Result<(), OutOfRange> {
+        let (items, limit) = (taken.saturating_sub(self.taken), self.in_ring());
+        if items > u64::from(limit) {
+            return Err(OutOfRange { items, limit });
         }
-        self.taken += u64::from(items);
+        self.taken += items;
         Ok(())
     }
 }
 
 impl ReceiveCounts {
     pub(super) fn new(capacity: u32) -> Self {
-        ReceiveCounts { capacity, come: 0, taken: 0, at: 0, credited: 0, in_all: None }
+        ReceiveCounts { capacity, come: 0, taken: 0, at: 0, credited: 0, has_ended: false }
     }
 
-    /// Adds items that have come.
+    /// Returns the number of items that have come, as far as was taken in.
+    #[inline]
+    pub(super) fn come(&self) -> u64 {
+        self.come
+    }
+
+    /// Takes in the number of all items that have come. Returns the number of new ones.
     ///
-    /// **Errors**: no items, or more than the sender has credit for.
-    pub(super) fn add(&mut self, items: Count) -> Result<(), OutOfRange> {
+    /// **Errors**: more than the sender has credit for.
+    #[inline]
+    pub(super) fn take_in(&mut self, come: u64) -> Result<u64, OutOfRange> {
+        let items = come.saturating_sub(self.come);
         let limit = self.capacity - (self.come - self.credited) as u32;
-        match items.items() {
-            items if items == 0 || items > limit => Err(OutOfRange { items, limit }),
-            items => {
-                self.come += u64::from(items);
-                Ok(())
-            }
+        if items > u64::from(limit) {
+            return Err(OutOfRange { items, limit });
         }
+        self.come += items;
+        Ok(items)
     }
 
-    /// Notes that the sender is closed, having put so many items in all.
-    pub(super) fn close(&mut self, in_all: Count) {
-        self.in_all = Some(in_all);
+    /// Notes that nothing comes any more. Returns `false` if that was known.
+    pub(super) fn end(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_ended, true)
     }
 
-    /// Returns `true` if the sender is closed and all its items were taken.
+    /// Returns `true` if nothing comes any more.
+    #[inline]
     pub(super) fn has_ended(&self) -> bool {
-        self.come == self.taken && self.in_all == Some(Count::of(self.come))
+        self.has_ended
     }
 
     /// Takes the next item that has come. Returns its element of the ring.
@@ -129,13 +155,13 @@ impl ReceiveCounts {
 
     /// Returns the credit for the sender, once half of its ring was taken since the last one.
     #[inline]
-    pub(super) fn due_credit(&mut self) -> Option<Count> {
+    pub(super) fn due_credit(&mut self) -> Option<u64> {
         let uncredited = (self.taken - self.credited) as u32;
-        if uncredited < self.capacity.div_ceil(2) || self.in_all.is_some() {
+        if uncredited < self.capacity.div_ceil(2) {
             return None;
         }
         self.credited = self.taken;
-        Some(Count::of(self.taken))
+        Some(self.taken)
     }
 }
 
@@ -158,14 +184,12 @@ mod tests {
             for (step, items, comes) in steps {
                 match step {
                     0 => {
-                        let (at, items) = there.room(items);
-                        for at in &mut ring[at..at + items] {
-                            prop_assert_eq!(at.replace(next), None);
-                            next += 1;
-                        }
-                        there.add(items);
-                        if items > 0 {
-                            here.add(Count::of(items as u64)).unwrap();
+                        if let Some(Room { at, items }) = there.take_room(items) {
+                            for at in &mut ring[at..at + items] {
+                                prop_assert_eq!(at.replace(next), None);
+                                next += 1;
+                            }
+                            prop_assert_eq!(here.take_in(there.put()), Ok(items as u64));
                         }
                     }
                     1 => {
@@ -190,24 +214,21 @@ mod tests {
             }
             credits.into_iter().for_each(|credit| there.credit(credit).unwrap());
             prop_assert_eq!(next, expected);
-            prop_assert!(there.room(1).1 == 1);
-            here.close(there.put());
-            prop_assert!(here.has_ended());
+            prop_assert!(there.take_room(1).is_some());
         }
     }
 
     #[test]
     fn counts_that_no_end_can_have_sent_are_refused() {
         let mut here = ReceiveCounts::new(4);
-        assert_eq!(here.add(Count::of(0)), Err(OutOfRange { items: 0, limit: 4 }));
-        assert_eq!(here.add(Count::of(5)), Err(OutOfRange { items: 5, limit: 4 }));
-        assert_eq!(here.add(Count::of(3)), Ok(()));
-        assert_eq!(here.add(Count::of(2)), Err(OutOfRange { items: 2, limit: 1 }));
+        assert_eq!(here.take_in(5), Err(OutOfRange { items: 5, limit: 4 }));
+        assert_eq!(here.take_in(3), Ok(3));
+        assert_eq!(here.take_in(5), Err(OutOfRange { items: 2, limit: 1 }));
         let mut there = SendCounts::new(4);
-        there.add(3);
-        assert_eq!(there.credit(Count::of(4)), Err(OutOfRange { items: 4, limit: 3 }));
-        assert_eq!(there.credit(Count::of(3)), Ok(()));
-        assert_eq!(there.credit(Count::of(1)), Ok(()));
-        assert_eq!(there.room(9), (3, 1));
+        assert_eq!(there.take_room(3).map(|room| (room.at, room.items)), Some((0, 3)));
+        assert_eq!(there.credit(4), Err(OutOfRange { items: 4, limit: 3 }));
+        assert_eq!(there.credit(3), Ok(()));
+        assert_eq!(there.credit(1), Ok(()));
+        assert_eq!(there.take_room(9).map(|room| (room.at, room.items)), Some((3, 1)));
     }
 }

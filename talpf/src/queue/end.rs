@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use bytemuck::Pod;
+
 use super::counts::OutOfRange;
+use super::ring::Rings;
 use crate::error::{Error, QueueError};
-use crate::notification::{Notification, Notifications};
+use crate::notification::Notifications;
 use crate::numbers::Rank;
-use crate::operation::{Operation, notify};
 use crate::registration::Registration;
-use crate::signal::Signal;
+use crate::signal::Receiving;
 
 /// An end of the queue of `receiver`.
 #[derive(Clone)]
@@ -21,11 +23,6 @@ pub(super) struct End {
 impl End {
     pub(super) fn rank(&self) -> Rank {
         self.notifications.rank()
-    }
-
-    /// Sends a signal to the other end.
-    pub(super) fn signal(&self, rank: Rank, id: u32, signal: Signal) -> Operation<()> {
-        notify(self.notifications.round(), rank, (id, signal.to_value()))
     }
 
     /// Checks that this rank has not failed.
@@ -45,33 +42,45 @@ impl End {
         Error::Queue(QueueError::Failed { rank: self.rank(), receiver: self.receiver, reason })
     }
 
-    /// Returns the error of a wait for the other end.
-    #[cold]
-    pub(super) fn not_notified(&self, error: Error) -> Error {
-        match error {
-            Error::NotNotified { reason, .. } => self.failed(reason),
-            error => error,
-        }
-    }
-
-    /// Fails the run, as the other end cannot have sent this value.
-    #[cold]
-    pub(super) fn bad_value(&self, Notification { source, value, .. }: Notification) -> Error {
-        self.malformed(source, format!("the value {value:#x} in the queue of {}", self.receiver))
-    }
-
     /// Fails the run, as the other end cannot have sent this count.
     #[cold]
     pub(super) fn out_of_range(&self, source: Rank, range: OutOfRange) -> Error {
         let (OutOfRange { items, limit }, receiver) = (range, self.receiver);
         let what =
             format!("a count of {items} items in the queue of {receiver}, the limit is {limit}");
-        self.malformed(source, what)
-    }
-
-    fn malformed(&self, rank: Rank, what: String) -> Error {
-        let error = Error::BadControlMessage { rank, what };
+        let error = Error::BadControlMessage { rank: source, what };
         self.notifications.round().sender.fail(&error);
         error
+    }
+}
+
+/// The items of a queue, as they arrive at its receiver in `rings`.
+pub(super) struct Items<T> {
+    pub(super) receiver: Rank,
+    pub(super) rings: Rings<T>,
+}
+
+/// The credits of a sender, as they arrive there.
+pub(super) struct Credits {
+    pub(super) receiver: Rank,
+}
+
+impl<T: Pod + Send + Sync> Receiving for Items<T> {
+    fn signal_name(&self) -> String {
+        format!("an item in the queue of {}", self.receiver)
+    }
+
+    fn describe_wait(&self, _sender: Option<(Rank, u64)>) -> String {
+        "an item of its queue".to_owned()
+    }
+}
+
+impl Receiving for Credits {
+    fn signal_name(&self) -> String {
+        format!("a credit in the queue of {}", self.receiver)
+    }
+
+    fn describe_wait(&self, _receiver: Option<(Rank, u64)>) -> String {
+        format!("room in the queue of {}", self.receiver)
     }
 }

@@ -1,36 +1,38 @@
 //! Remote queues: items of several ranks for one, outside rounds.
 //!
 //! The receiver has a ring in its memory for each sender, all in one raw slot. A sender collects
-//! items in a [`Batch`](batch::Batch) and puts as many as there is room for, with a notification that
-//! says how many; the receiver takes the notifications of all senders in the order in which they come,
-//! and the items out of the rings. Once half of a ring was taken its sender gets credit, by a
-//! notification too.
+//! items in a [`Batch`](batch::Batch), moves as many as there is room for into its ring, and signals
+//! ([`signal`](crate::signal)) how many it has put in all; the receiver takes what has come of one sender
+//! after the other. Once half of a ring was taken its sender gets credit, by a signal too.
 //!
 //! ```text
 //!              counts: put - taken <= capacity               counts: come - credited <= capacity
-//! QueueSender ── put of items, Count(how many) ──► ring ──► QueueReceiver ──► program
-//!      ▲                     then Closed(how many in all), or Lost   │
-//!      └────── Count(how many taken in all), Closed or Lost ◄────────┘
+//! QueueSender ── items, signal(how many in all) ──► ring ──► QueueReceiver ──► program
+//!      ▲                          then its end                  │
+//!      └────── signal(how many taken in all), then its end ◄────┘
 //! ```
+//!
+//! Within a process a sender copies its items into the ring itself. To another process, in virtual
+//! time and with a trace, it puts them, and the signal is the notification of the put.
 //!
 //! *Credits are absolute*: the number of all items that were ever taken. So no sender overruns its
 //! ring whichever credits are late, and none waits in vain, as a ring without room has items of
-//! which half bring a credit. A sender cannot take the room of another one, and notifications are
-//! taken in their order, so none starves.
+//! which half bring a credit. A sender cannot take the room of another one, and the receiver goes
+//! round the senders, so none starves.
 //!
 //! **The race that credits prevent**: an element is written while it is read. The receiver reads an
-//! element after the notification of its put has come, which is after its bytes; the sender writes there
-//! again after a credit that counts the item, which was sent after the element was read. The slot is
-//! in no window, and its array is in no task: nobody else reaches it. Notifications of queues have
+//! element after the signal that counts it has come, which is after its bytes; the sender writes there
+//! again after a credit that counts the item, which was given after the element was read. The slot is
+//! in no window, and its array is in no task: nobody else reaches it. Signals have
 //! ids that no program can name, so counts are those of the other end; one of another process is
 //! checked nevertheless.
 //!
 //! **States** of a sender: open, closing, closed or failed; only its program moves it on. Of a sender at the
-//! receiver: open, closed while items are under way, ended. An end that is dropped says so; the ends
+//! receiver: open, ended. An end that is dropped says so; the ends
 //! at one rank share the [`Registration`] of its slot, which goes with the last of them.
 //!
-//! **Threads.** An end is used by one thread at a time. All that several threads reach is in the table of
-//! notifications.
+//! **Threads.** An end is used by one thread at a time. All that several threads reach is in the
+//! [`Arrivals`] of an end.
 //!
 //! Deliberately absent: several receivers, and an order among senders.
 
@@ -48,13 +50,14 @@ use bytemuck::Pod;
 use talpf_runtime::Array;
 
 use self::arguments::Arguments;
-use self::end::End;
+use self::end::{Credits, End, Items};
 use self::ring::Rings;
 use crate::all_gather::Call;
 use crate::context::Context;
 use crate::error::{Error, QueueError};
 use crate::numbers::Rank;
 use crate::registration::Registration;
+use crate::signal::{Arrivals, Listening, Way};
 use crate::slot::Use;
 
 pub use self::receiver::QueueReceiver;
@@ -143,9 +146,9 @@ impl Context {
         let senders = senders.into_iter().map(Into::into);
         let arguments = Arguments::new(receiving, senders, capacity, self.size());
         let own = arguments.map(|arguments| {
-            // Each announces an item at least, or the end of its sender.
-            let most = arguments.elements() + 2 * arguments.senders.len();
-            let id = self.notifications().add_queue(receiving, most);
+            // That of items here, and that of credits.
+            let id = self.notifications().add_listener();
+            self.notifications().add_listener();
             (arguments.of_items::<T>().to_bytes(id), (arguments, id))
         });
         let ((arguments, id), all) = self.world().all_gather(rank, call, own).await?;
@@ -161,18 +164,30 @@ impl Context {
             Err(error) => (Array::new(self.group(), Vec::new(), 1)?, Err(error.into())),
         };
         let array = array.named(call.name());
-        let slot = self.register_if(made, &array, Use::Raw, call).await?;
-        let notifications = self.notifications().clone();
-        let registration = Registration::new(self.sender(), &slot.slot);
-        let end = End { receiver: receiving, notifications, registration };
-        let sender = arguments.place_of(rank).map(|place| {
-            let ring = (place * arguments.capacity as usize, arguments.capacity);
-            QueueSender::new(end.clone(), slot, ring, [ids[receiving.index()], id + 1])
+        // Both ends here take in signals before a peer may send one.
+        let (notifications, place) = (self.notifications(), arguments.place_of(rank));
+        let items = (rank == receiving).then(|| {
+            let rings = Rings::new(array.clone(), arguments.capacity);
+            let items = Items { receiver: receiving, rings };
+            Listening::new(Arrivals::new(notifications, &arguments.senders, items), id)
         });
-        let receiver = (rank == receiving).then(|| {
-            let credits = |rank: &Rank| (*rank, ids[rank.index()].wrapping_add(1));
-            let senders = arguments.senders.iter().map(credits).collect();
-            QueueReceiver::new(end, id, senders, Rings::new(array, arguments.capacity))
+        let credits = place.map(|_| {
+            let credits = Credits { receiver: receiving };
+            Listening::new(Arrivals::new(notifications, &[receiving], credits), id + 1)
+        });
+        let slot = self.register_if(made, &array, Use::Raw, call).await?;
+        let registration = Registration::new(self.sender(), &slot.slot);
+        let end = End { receiver: receiving, notifications: notifications.clone(), registration };
+        let sender = place.zip(credits).map(|(place, credits)| {
+            let ring = (place * arguments.capacity as usize, arguments.capacity);
+            let way = Way::new(notifications, receiving, ids[receiving.index()]);
+            QueueSender::new(end.clone(), (slot, way), ring, credits)
+        });
+        let receiver = items.map(|items| {
+            let way =
+                |sender: Rank| Way::new(notifications, sender, ids[sender.index()].wrapping_add(1));
+            let senders = arguments.senders.iter().map(|sender| (*sender, way(*sender))).collect();
+            QueueReceiver::new(end, items, senders, arguments.capacity)
         });
         Ok(RemoteQueue { sender, receiver, rank, receiving })
     }

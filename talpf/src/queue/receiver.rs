@@ -1,8 +1,6 @@
 //! The receiving end of a queue.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::thread;
@@ -10,41 +8,40 @@ use std::thread;
 use bytemuck::Pod;
 use futures::Stream;
 
-use super::end::End;
-use super::ring::Rings;
+use super::counts::ReceiveCounts;
+use super::end::{Credits, End, Items};
 use crate::error::Error;
-use crate::notification::{Notification, Wait};
 use crate::numbers::Rank;
-use crate::signal::{Count, Signal};
+use crate::signal::{End as Last, Listening, Way};
 
 /// The receiving end of a [`RemoteQueue`](crate::RemoteQueue), a [`Stream`] of the items of all
 /// senders.
 ///
-/// **Ordering**: the items of one sender come in the order in which they were sent, each once; puts
-/// of different senders in the order in which they come here.
+/// **Ordering**: the items of one sender come in the order in which they were sent, each once. Nothing
+/// orders items of different senders: what has come of one is taken, then that of the
+/// next, so that none waits for ever.
 /// **Completion**: the stream ends when every sender is closed or dropped, and all items were taken.
 /// Senders of a receiver that is dropped before fail.
 /// **Errors**: a sender lost in a panic, after which the items of the others still come; a run that
 /// has failed ([`QueueError::Failed`](crate::QueueError::Failed)), after which the stream ends.
-/// **Cost**: a sender gets its credit back when half of its ring was taken.
+/// **Cost**: a sender gets its credit back when half of its ring was taken. Of senders that have sent
+/// nothing since, a load each before the receiver waits.
 pub struct QueueReceiver<T: Pod + Send + Sync> {
     end: End,
-    /// The id of items here.
-    id: u32,
-    /// The senders in order, with the ids of their credits.
-    senders: Vec<(Rank, u32)>,
+    items: Listening<Items<T>>,
+    /// The senders in order, with the ways of their credits.
+    senders: Vec<(Rank, Way<Credits>)>,
+    /// The counts of each.
+    counts: Vec<ReceiveCounts>,
     /// Number of senders that have not ended.
     open: usize,
-    /// `true` for each sender that has ended.
-    ended: Vec<bool>,
-    rings: Rings<T>,
     /// The place of the sender whose items are taken.
     current: usize,
     last_source: Option<Rank>,
-    /// Number of its items that are left of the last put.
-    left: u32,
-    arrived: VecDeque<Notification>,
-    waits: Option<Wait>,
+    /// Number of its items that are left of those that have come.
+    left: u64,
+    /// The end of that sender, if it follows these items.
+    last: Option<Last>,
     /// Set once nothing comes any more.
     is_over: bool,
     /// Set once a sender was lost in a panic, whose last put may still be under way.
@@ -52,20 +49,23 @@ pub struct QueueReceiver<T: Pod + Send + Sync> {
 }
 
 impl<T: Pod + Send + Sync> QueueReceiver<T> {
-    pub(super) fn new(end: End, id: u32, senders: Vec<(Rank, u32)>, rings: Rings<T>) -> Self {
-        let (open, ended) = (senders.len(), vec![false; senders.len()]);
+    pub(super) fn new(
+        end: End,
+        items: Listening<Items<T>>,
+        senders: Vec<(Rank, Way<Credits>)>,
+        capacity: u32,
+    ) -> Self {
+        let (open, counts) = (senders.len(), vec![ReceiveCounts::new(capacity); senders.len()]);
         QueueReceiver {
             end,
-            id,
+            items,
             senders,
+            counts,
             open,
-            ended,
-            rings,
             current: 0,
             last_source: None,
             left: 0,
-            arrived: VecDeque::new(),
-            waits: None,
+            last: None,
             is_over: false,
             has_lost: false,
         }
@@ -81,84 +81,72 @@ impl<T: Pod + Send + Sync> QueueReceiver<T> {
         self.last_source
     }
 
-    /// Takes the next item of the current put.
+    /// Takes the next item of the current sender.
     #[inline]
     fn take(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
-        let item = self.rings.take(self.current);
-        if let Some(taken) = self.rings.of(self.current).due_credit() {
+        let counts = &mut self.counts[self.current];
+        let item = self.items.end.rings.take(self.current, counts);
+        if let Some(taken) = counts.due_credit() {
             self.credit(taken);
-        }
-        if self.left == 0 {
-            self.end_sender_if_over(self.current);
         }
         item
     }
 
-    /// Gives the current sender credit.
-    #[cold]
-    fn credit(&self, taken: Count) {
-        let (rank, id) = self.senders[self.current];
-        // Posted or queued; a later credit stands for this one.
-        drop(self.end.signal(rank, id, Signal::Count(taken)));
-    }
-
-    fn end_sender_if_over(&mut self, sender: usize) {
-        if self.rings.of(sender).has_ended() {
-            self.end_sender(sender);
+    /// Gives the current sender credit, unless it needs none any more.
+    fn credit(&self, taken: u64) {
+        if self.last.is_none() {
+            // Posted or queued; a later credit stands for this one.
+            drop(self.senders[self.current].1.signal(&self.end.notifications, taken));
         }
     }
 
-    fn end_sender(&mut self, sender: usize) {
-        if !std::mem::replace(&mut self.ended[sender], true) {
+    /// Ends the current sender, once its items were taken.
+    fn end_sender(&mut self, last: Last) -> Result<(), Error> {
+        if self.counts[self.current].end() {
             self.open -= 1;
         }
-    }
-
-    /// Takes in a notification of a sender.
-    fn take_in(&mut self, notification: Notification) -> Result<(), Error> {
-        let Notification { source, value, .. } = notification;
-        let (Ok(sender), Some(signal)) = (
-            self.senders.binary_search_by_key(&source, |(rank, _)| *rank),
-            Signal::from_value(value),
-        ) else {
-            return Err(self.end.bad_value(notification));
-        };
-        match signal {
-            Signal::Count(items) => {
-                let added = self.rings.of(sender).add(items);
-                added.map_err(|range| self.end.out_of_range(source, range))?;
-                (self.current, self.left) = (sender, items.items());
-                self.last_source = Some(source);
-            }
-            Signal::Closed(in_all) => {
-                self.rings.of(sender).close(in_all);
-                self.end_sender_if_over(sender);
-            }
-            Signal::Lost => {
-                self.end_sender(sender);
+        match last {
+            Last::Closed => Ok(()),
+            Last::Lost => {
                 self.has_lost = true;
-                return Err(self.end.failed(format!("a body of {source} that sends has panicked")));
+                let sender = self.senders[self.current].0;
+                Err(self.end.failed(format!("a body of {sender} that sends has panicked")))
             }
         }
-        Ok(())
     }
 
-    /// Waits for notifications.
-    fn poll_arrivals(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        if self.waits.is_none() {
-            self.end.notifications.poll_arrived(self.id, &mut self.arrived);
-            if !self.arrived.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            self.end.check_run()?;
+    /// Returns what has come of the sender at a place: the number of all its items, and its end.
+    /// `None` if that was taken in before.
+    #[inline]
+    fn news(&self, place: usize) -> Option<(u64, Option<Last>)> {
+        let counts = &self.counts[place];
+        let (come, last) = self.items.at(place)?.1.all();
+        (!counts.has_ended() && (come != counts.come() || last.is_some())).then_some((come, last))
+    }
+
+    /// Makes the next sender the current one of which something has come. Returns `false` if there is
+    /// none.
+    fn next_sender(&mut self) -> Result<bool, Error> {
+        let places = (self.current + 1..self.senders.len()).chain(0..=self.current);
+        let Some((place, (come, last))) =
+            places.into_iter().find_map(|place| Some((place, self.news(place)?)))
+        else {
+            return Ok(false);
+        };
+        let (sender, taken_in) = (self.senders[place].0, self.counts[place].take_in(come));
+        self.left = taken_in.map_err(|range| self.end.out_of_range(sender, range))?;
+        (self.current, self.last) = (place, last);
+        if self.left > 0 {
+            self.last_source = Some(sender);
         }
-        let (notifications, id) = (&self.end.notifications, self.id);
-        let wait = self.waits.get_or_insert_with(|| notifications.wait_for_queue(id));
-        let ended = ready!(Pin::new(wait).poll(cx));
-        self.waits = None;
-        let arrived = ended.map(|notification| self.arrived.push_back(notification));
-        Poll::Ready(arrived.map_err(|error| self.end.not_notified(error)))
+        Ok(true)
+    }
+
+    /// Waits for items.
+    fn poll_arrivals(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let has_come = || (0..self.senders.len()).any(|place| self.news(place).is_some());
+        self.items.poll(cx, (None, "an item of a queue"), has_come, || self.end.check_run())
     }
 }
 
@@ -174,15 +162,20 @@ impl<T: Pod + Send + Sync> Stream for QueueReceiver<T> {
             if let Some(item) = this.take() {
                 return Poll::Ready(Some(Ok(item)));
             }
-            if let Some(notification) = this.arrived.pop_front() {
-                if let Err(error) = this.take_in(notification) {
-                    return Poll::Ready(Some(Err(error)));
+            let went_on = match this.last.take() {
+                Some(last) => this.end_sender(last).map(|()| true),
+                None if this.open == 0 || this.is_over => return Poll::Ready(None),
+                None => this.next_sender().inspect_err(|_| this.is_over = true),
+            };
+            match went_on {
+                Ok(true) => {}
+                Ok(false) => {
+                    if let Err(error) = ready!(this.poll_arrivals(cx)) {
+                        this.is_over = true;
+                        return Poll::Ready(Some(Err(error)));
+                    }
                 }
-            } else if this.open == 0 || this.is_over {
-                return Poll::Ready(None);
-            } else if let Err(error) = ready!(this.poll_arrivals(cx)) {
-                this.is_over = true;
-                return Poll::Ready(Some(Err(error)));
+                Err(error) => return Poll::Ready(Some(Err(error))),
             }
         }
     }
@@ -194,10 +187,9 @@ impl<T: Pod + Send + Sync> Drop for QueueReceiver<T> {
         if self.open > 0 || self.has_lost {
             self.end.registration.keep();
         }
-        let signal = if thread::panicking() { Signal::Lost } else { Signal::Closed(Count::of(0)) };
-        for ((rank, id), _) in self.senders.iter().zip(&self.ended).filter(|(_, ended)| !**ended) {
-            drop(self.end.signal(*rank, *id, signal));
-        }
+        let last = if thread::panicking() { Last::Lost } else { Last::Closed };
+        let open = self.senders.iter().zip(&self.counts).filter(|(_, counts)| !counts.has_ended());
+        open.for_each(|((_, way), _)| drop(way.end(&self.end.notifications, (0, last))));
     }
 }
 

@@ -1,40 +1,55 @@
 //! The memory of a queue at its receiver: a ring for each sender, side by side in one array.
-#![allow(unsafe_code, reason = "reads items that peers have written")]
+#![allow(unsafe_code, reason = "reads and writes items that credits give the right to")]
 
 use bytemuck::Pod;
 use talpf_runtime::Array;
 
-use super::counts::ReceiveCounts;
+use super::counts::{ReceiveCounts, Room};
 
-/// The rings of the senders, with their counts. No task has a guard of the array: of each ring peers
-/// write the elements that are free, and the receiver reads those that have come.
+/// The rings of the senders. No task has a guard of the array: of each ring its sender writes the
+/// elements that are free, and the receiver reads those that have come.
 pub(super) struct Rings<T> {
     array: Array<T>,
     capacity: usize,
-    counts: Vec<ReceiveCounts>,
 }
 
 impl<T: Pod + Send + Sync> Rings<T> {
     /// Makes the rings of an array of `senders x capacity` elements.
     pub(super) fn new(array: Array<T>, capacity: u32) -> Self {
-        let counts = vec![ReceiveCounts::new(capacity); array.len() / capacity as usize];
-        Rings { array, capacity: capacity as usize, counts }
+        Rings { array, capacity: capacity as usize }
     }
 
-    /// Returns the counts of a sender, by its place among the senders.
-    pub(super) fn of(&mut self, sender: usize) -> &mut ReceiveCounts {
-        &mut self.counts[sender]
-    }
-
-    /// Takes the next item of a sender that has come.
+    /// Returns the first element of the ring of a sender from element `at` on.
+    ///
+    /// **Panics**: no such sender or element.
     #[inline]
-    pub(super) fn take(&mut self, sender: usize) -> Option<T> {
-        let at = sender * self.capacity + self.counts[sender].take()?;
-        // SAFETY: the array has a ring for each of the counts.
-        let element = unsafe { self.array.as_mut_ptr().add(at) };
-        // SAFETY: any bytes are an item. The notification that `ReceiveCounts::add` has counted came
+    fn element(&self, sender: usize, at: usize) -> *mut T {
+        let index = sender * self.capacity + at;
+        assert!(at < self.capacity && index < self.array.len(), "element {at} of ring {sender}");
+        // SAFETY: the array has so many elements, as tested above.
+        unsafe { self.array.as_mut_ptr().add(index) }
+    }
+
+    /// Takes the next item of a sender that has come, by the counts of that sender.
+    #[inline]
+    pub(super) fn take(&self, sender: usize, counts: &mut ReceiveCounts) -> Option<T> {
+        let element = self.element(sender, counts.take()?);
+        // SAFETY: any bytes are an item. The signal that `ReceiveCounts::take_in` has counted came
         // after the bytes of this one, and its sender writes there again only once it has the credit
         // for it, which `due_credit` gives after this. Nobody else has the array.
         Some(unsafe { element.read() })
+    }
+
+    /// Writes items of a sender of this process, as many as there is room for.
+    ///
+    /// **Panics**: other than so many items.
+    #[inline]
+    pub(super) fn write(&self, sender: usize, room: &Room, items: &[T]) {
+        assert_eq!(items.len(), room.items(), "items for the room");
+        let first = self.element(sender, room.at());
+        // SAFETY: the elements of a `Room` are within one ring, and their sender has credit for them:
+        // the receiver has read what was there before, and reads them again after the signal that
+        // follows this. Nobody else has the array, of which `items` is no part.
+        unsafe { first.copy_from_nonoverlapping(items.as_ptr(), items.len()) };
     }
 }

@@ -1,9 +1,9 @@
 //! The sending end of a queue.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::thread;
 
@@ -11,13 +11,12 @@ use bytemuck::Pod;
 use futures::Sink;
 
 use super::batch::Batch;
-use super::counts::SendCounts;
-use super::end::End;
+use super::counts::{Room, SendCounts};
+use super::end::{Credits, End, Items};
 use crate::error::{Error, QueueError};
-use crate::notification::{Notification, Wait};
 use crate::numbers::Rank;
 use crate::operation::{Operation, put_notified};
-use crate::signal::{Count, Signal};
+use crate::signal::{Count, End as Last, Listening, Signal, Way};
 use crate::slot::MemorySlot;
 
 /// The sending end of a [`RemoteQueue`](crate::RemoteQueue) at one rank, a [`Sink`].
@@ -36,21 +35,20 @@ use crate::slot::MemorySlot;
 /// Items that were posted before may or may not have been taken.
 pub struct QueueSender<T: Pod + Send + Sync> {
     end: End,
+    /// The way of signals to the receiver. A ring that is in this process is written to directly.
+    way: Way<Items<T>>,
     slot: MemorySlot<T>,
     /// Number of the first element of the ring of this sender.
     first: usize,
-    /// The id of items at the receiver, and that of credits here.
-    ids: [u32; 2],
+    credits: Arc<Listening<Credits>>,
     counts: SendCounts,
     /// Number of items that are put together.
     most: usize,
     /// Items that wait to be put.
     batch: Batch<T>,
-    /// An empty batch, while there is no put under way.
+    /// An empty batch, if there is one and no put is under way.
     spare: Option<Batch<T>>,
     under_way: Option<Operation<Batch<T>>>,
-    credits: VecDeque<Notification>,
-    waits: Option<Wait>,
     state: State,
     /// `true` if a task closes this sender, whose program has dropped it.
     is_left_to_task: bool,
@@ -68,23 +66,22 @@ enum State {
 impl<T: Pod + Send + Sync> QueueSender<T> {
     pub(super) fn new(
         end: End,
-        slot: MemorySlot<T>,
+        (slot, way): (MemorySlot<T>, Way<Items<T>>),
         (first, capacity): (usize, u32),
-        ids: [u32; 2],
+        credits: Listening<Credits>,
     ) -> Self {
         let most = Batch::<T>::most(capacity);
         QueueSender {
             end,
+            way,
             slot,
             first,
-            ids,
+            credits: Arc::new(credits),
             counts: SendCounts::new(capacity),
             most,
             batch: Batch::with_room_for(most),
-            spare: Some(Batch::with_room_for(most)),
+            spare: None,
             under_way: None,
-            credits: VecDeque::new(),
-            waits: None,
             state: State::Open,
             is_left_to_task: false,
         }
@@ -129,24 +126,37 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
                 return Poll::Ready(Ok(()));
             }
             self.take_credits()?;
-            let (at, items) = self.counts.room(self.batch.len());
-            match items {
-                0 => ready!(self.poll_credit(cx))?,
-                items => self.put(at, items),
+            match self.counts.take_room(self.batch.len()) {
+                None => ready!(self.poll_credit(cx))?,
+                Some(room) => self.put(&room)?,
             }
         }
     }
 
-    /// Puts the next items of the batch, for which there is room from element `at` of the ring on.
-    fn put(&mut self, at: usize, items: usize) {
-        let spare = self.spare.take().unwrap_or_else(|| Batch::with_room_for(self.most));
-        let mut batch = std::mem::replace(&mut self.batch, spare);
-        batch.begin_put(items);
-        self.counts.add(items);
-        let to = self.slot.at(self.end.receiver, self.first + at);
-        let signal = Signal::Count(Count::of(items as u64));
-        let notified = (self.ids[0], signal.to_value());
-        self.under_way = Some(put_notified(self.end.notifications.round(), batch, to, notified));
+    /// Puts the next items of the batch, for which there is room.
+    fn put(&mut self, room: &Room) -> Result<(), Error> {
+        self.batch.begin_put(room.items());
+        match &self.way {
+            Way::Direct(receiver, place) => {
+                if self.end.notifications.round().sender.has_failed() {
+                    let error = self.end.check_run().err().unwrap_or(Error::RunEnded);
+                    return Err(self.fail(error));
+                }
+                receiver.end.rings.write(*place, room, self.batch.part());
+                self.batch.end_put();
+                self.way.signal(&self.end.notifications, self.counts.put());
+            }
+            Way::Device(rank, id) => {
+                let spare = self.spare.take().unwrap_or_else(|| Batch::with_room_for(self.most));
+                let batch = std::mem::replace(&mut self.batch, spare);
+                let to = self.slot.at(*rank, self.first + room.at());
+                let signal = Signal::Count(Count::of(self.counts.put()));
+                let notified = (*id, signal.to_value());
+                let round = self.end.notifications.round();
+                self.under_way = Some(put_notified(round, batch, to, notified));
+            }
+        }
+        Ok(())
     }
 
     /// Takes back the batch of a put, whose memory may be used again.
@@ -168,56 +178,45 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
         self.fail(error)
     }
 
-    /// Takes in the credits that have come.
+    /// Returns the number of items that the receiver has taken, and its end.
+    fn credit(&self) -> (u64, Option<Last>) {
+        self.credits.at(0).map_or((0, None), |(_, signals)| signals.all())
+    }
+
+    /// Takes in the credit that has come.
+    #[inline]
     fn take_credits(&mut self) -> Result<(), Error> {
-        if self.waits.is_none() {
-            self.end.notifications.take_arrived(self.ids[1], &mut self.credits);
-        }
-        while let Some(credit) = self.credits.pop_front() {
-            self.take_in(credit)?;
+        let (taken, end) = self.credit();
+        if taken != self.counts.taken() || end.is_some() {
+            self.take_in(taken, end)?;
         }
         Ok(())
     }
 
-    /// Waits for a credit.
-    fn poll_credit(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        if self.waits.is_none() {
-            if let Err(error) = self.end.check_run() {
-                return Poll::Ready(Err(self.fail(error)));
-            }
-            self.waits = Some(self.end.notifications.wait_for_queue(self.ids[1]));
-        }
-        let Some(wait) = &mut self.waits else {
-            return Poll::Ready(Ok(()));
-        };
-        let ended = ready!(Pin::new(wait).poll(cx));
-        self.waits = None;
-        Poll::Ready(match ended {
-            Ok(credit) => self.take_in(credit),
-            Err(error) => {
-                let error = self.end.not_notified(error);
-                Err(self.fail(error))
-            }
-        })
-    }
-
-    fn take_in(&mut self, credit: Notification) -> Result<(), Error> {
+    fn take_in(&mut self, taken: u64, end: Option<Last>) -> Result<(), Error> {
         let (rank, receiver) = (self.end.rank(), self.end.receiver);
-        let checked = match Signal::from_value(credit.value) {
-            _ if credit.source != receiver => Err(self.end.bad_value(credit)),
-            Some(Signal::Count(taken)) => {
+        let checked = match end {
+            None => {
                 let credited = self.counts.credit(taken);
                 credited.map_err(|range| self.end.out_of_range(receiver, range))
             }
-            Some(Signal::Closed(_)) => {
-                Err(Error::Queue(QueueError::ReceiverDropped { rank, receiver }))
-            }
-            Some(Signal::Lost) => {
+            Some(Last::Closed) => Err(Error::Queue(QueueError::ReceiverDropped { rank, receiver })),
+            Some(Last::Lost) => {
                 Err(self.end.failed(format!("a body of {receiver} that receives has panicked")))
             }
-            None => Err(self.end.bad_value(credit)),
         };
         checked.map_err(|error| self.fail(error))
+    }
+
+    /// Waits for a credit.
+    fn poll_credit(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let has_come = || {
+            let (taken, end) = self.credit();
+            taken != self.counts.taken() || end.is_some()
+        };
+        let awaited = (Some(0), "room in a queue");
+        let come = ready!(self.credits.poll(cx, awaited, has_come, || self.end.check_run()));
+        Poll::Ready(come.map_err(|error| self.fail(error)))
     }
 
     /// Puts all items and announces the end.
@@ -226,8 +225,10 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
             match &mut self.state {
                 State::Open => {
                     ready!(self.poll_put(cx))?;
-                    let closed = Signal::Closed(self.counts.put());
-                    self.state = State::Closing(self.announce(closed));
+                    self.state = match self.announce(Last::Closed) {
+                        Some(operation) => State::Closing(operation),
+                        None => State::Closed,
+                    };
                 }
                 State::Closing(operation) => {
                     let ended = ready!(Pin::new(operation).poll(cx));
@@ -240,9 +241,9 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
         }
     }
 
-    /// Sends a signal to the receiver.
-    fn announce(&self, signal: Signal) -> Operation<()> {
-        self.end.signal(self.end.receiver, self.ids[0], signal)
+    /// Signals the end of this sender.
+    fn announce(&self, end: Last) -> Option<Operation<()>> {
+        self.way.end(&self.end.notifications, (self.counts.put(), end))
     }
 
     /// Moves what was not sent to a sender of its own, and leaves this one closed.
@@ -250,16 +251,15 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
         let empty = || Batch::with_room_for(0);
         QueueSender {
             end: self.end.clone(),
+            way: self.way.clone(),
             slot: self.slot.clone(),
+            credits: Arc::clone(&self.credits),
             batch: std::mem::replace(&mut self.batch, empty()),
             spare: self.spare.take(),
             under_way: self.under_way.take(),
-            credits: std::mem::take(&mut self.credits),
-            waits: self.waits.take(),
             state: std::mem::replace(&mut self.state, State::Closed),
             is_left_to_task: true,
             first: self.first,
-            ids: self.ids,
             counts: self.counts,
             most: self.most,
         }
@@ -306,10 +306,10 @@ impl<T: Pod + Send + Sync> Drop for QueueSender<T> {
             return;
         }
         if thread::panicking() || self.is_left_to_task {
-            return drop(self.announce(Signal::Lost));
+            return drop(self.announce(Last::Lost));
         }
         if self.under_way.is_none() && self.batch.len() == 0 {
-            return drop(self.announce(Signal::Closed(self.counts.put())));
+            return drop(self.announce(Last::Closed));
         }
         let mut rest = self.split_off();
         let group = &self.end.notifications.round().sender.group;

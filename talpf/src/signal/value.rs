@@ -1,4 +1,4 @@
-//! The values of the notifications by which the ends of a queue, or of others like it, know of each other.
+//! Signals as the values of notifications.
 
 /// Number of bits of a count.
 const BITS: u32 = 30;
@@ -9,11 +9,10 @@ pub(crate) const MOST_ITEMS: u32 = 1 << 28;
 /// Signal of one end to the other one. Items are those of a queue, values or phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// From a sender: the number of items of its put. From the receiver: the credit of the sender, as
-    /// the number of its items that were ever taken.
+    /// The number of all that was ever signalled: of a sender the items that it has put, of the
+    /// receiver those of the sender that it has taken, which is its credit.
     Count(Count),
-    /// From a sender that is closed: the number of items that it has ever put. From a receiver that
-    /// was dropped: any number.
+    /// The end of a signaller, with its last count.
     Closed(Count),
     /// The end was lost in a panic.
     Lost,
@@ -31,14 +30,18 @@ impl Count {
         Count(items as u32 & Count::MOST)
     }
 
-    /// Returns the number of items.
-    pub(crate) fn items(self) -> u32 {
-        self.0
-    }
-
     /// Returns the number of items that this count is ahead of `items`, wrapping.
     pub(crate) fn ahead_of(self, items: u64) -> u32 {
         Count::of(u64::from(self.0).wrapping_sub(items)).0
+    }
+
+    /// Returns the number that this is the count of, which is at least `items`. An old count is that
+    /// of `items`.
+    pub(crate) fn from(self, items: u64) -> u64 {
+        match self.ahead_of(items) {
+            ahead if ahead > Count::MOST / 2 => items,
+            ahead => items + u64::from(ahead),
+        }
     }
 }
 

@@ -1,11 +1,10 @@
-//! The signals of one signaller at one waiter, and the signaller that the waiter waits for.
+//! The signals of one signaller at one end, and the signaller that the end waits for.
 //!
-//! A waiter goes through the signallers one by one. It announces the one that has not signalled the
-//! phase, and then tests its count once more; a signaller counts, and then tests whether it is the
-//! announced one. So only the last signal that is missing wakes the waiter, or the few that are
-//! missing one after another.
+//! An end that waits announces the signaller whose signal is missing, or that any will do, and then
+//! tests the counts once more; a signaller counts, and then tests whether it is the announced one. So
+//! only a signal that is missing wakes the end.
 //!
-//! **The race that the two fences prevent**: the signaller counts and sees no announcement, the waiter
+//! **The race that the two fences prevent**: the signaller counts and sees no announcement, the end
 //! announces and sees no count. One of the fences is the first; whoever passes the other one sees
 //! what was stored before it.
 
@@ -16,30 +15,31 @@ const CLOSED: u64 = 1 << 63;
 const LOST: u64 = 1 << 62;
 const COUNT: u64 = LOST - 1;
 
-/// Announcement of no signaller.
+/// Announcement of no signaller, and of any.
 const NOBODY: u32 = u32::MAX;
+const ANYBODY: u32 = u32::MAX - 1;
 
-/// The number of phases that a signaller has signalled, and its end.
+/// The number that a signaller has signalled, and its end.
 #[derive(Debug, Default)]
-pub(super) struct Signals(AtomicU64);
+pub(crate) struct Signals(AtomicU64);
 
 /// The end of a signaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Closed,
     /// Lost in a panic.
     Lost,
 }
 
-/// The place of the signaller that the waiter waits for.
+/// The place of the signaller that an end waits for.
 #[derive(Debug)]
-pub(super) struct Awaited(AtomicU32);
+pub(crate) struct Awaited(AtomicU32);
 
 impl Signals {
     /// Sets the count, for the only thread that does.
     #[inline]
-    fn set(&self, phases: u64) {
-        self.0.store(phases, Ordering::Release);
+    fn set(&self, count: u64) {
+        self.0.store(count, Ordering::Release);
     }
 
     /// Notes the end, for the only thread that changes the count.
@@ -48,37 +48,46 @@ impl Signals {
         self.0.fetch_or(mark, Ordering::AcqRel);
     }
 
-    /// Returns the number of phases that were signalled.
+    /// Returns the number that was signalled.
     #[inline]
-    pub(super) fn phases(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Acquire) & COUNT
     }
 
     /// Returns the end of the signaller, after its last signal.
-    pub(super) fn ended(&self) -> Option<End> {
-        match self.0.load(Ordering::Acquire) & !COUNT {
+    pub(crate) fn ended(&self) -> Option<End> {
+        self.all().1
+    }
+
+    /// Returns the number that was signalled, and the end of the signaller after it.
+    #[inline]
+    pub(crate) fn all(&self) -> (u64, Option<End>) {
+        let word = self.0.load(Ordering::Acquire);
+        let end = match word & !COUNT {
             0 => None,
             CLOSED => Some(End::Closed),
             _ => Some(End::Lost),
-        }
+        };
+        (word & COUNT, end)
     }
 }
 
 impl Awaited {
-    pub(super) fn nobody() -> Self {
+    pub(crate) fn nobody() -> Self {
         Awaited(AtomicU32::new(NOBODY))
     }
 
-    /// Counts the signals of the signaller at `place`, of `phases` in all. Returns `true` if the waiter
-    /// is to be woken.
+    /// Counts the signals of the signaller at `place`, `count` in all. Returns `true` if the end that
+    /// waits is to be woken.
     #[inline]
-    pub(super) fn signal(&self, place: usize, signals: &Signals, phases: u64) -> bool {
-        signals.set(phases);
+    pub(crate) fn signal(&self, place: usize, signals: &Signals, count: u64) -> bool {
+        signals.set(count);
         self.is_announced(place)
     }
 
-    /// Notes the end of the signaller at `place`. Returns `true` if the waiter is to be woken.
-    pub(super) fn end(&self, place: usize, signals: &Signals, end: End) -> bool {
+    /// Notes the end of the signaller at `place`. Returns `true` if the end that waits is to be
+    /// woken.
+    pub(crate) fn end(&self, place: usize, signals: &Signals, end: End) -> bool {
         signals.end(end);
         self.is_announced(place)
     }
@@ -86,18 +95,27 @@ impl Awaited {
     #[inline]
     fn is_announced(&self, place: usize) -> bool {
         fence(Ordering::SeqCst);
-        self.0.load(Ordering::Relaxed) == place as u32
+        let announced = self.0.load(Ordering::Relaxed);
+        announced == place as u32 || announced == ANYBODY
     }
 
-    /// Announces that the waiter waits for the signaller at `place`. It tests the count once more
-    /// afterwards.
-    pub(super) fn announce(&self, place: usize) {
-        self.0.store(place as u32, Ordering::Relaxed);
+    /// Announces a wait for the signaller at `place`, or for any. Whoever waits tests the count once
+    /// more afterwards.
+    pub(crate) fn announce(&self, place: Option<usize>) {
+        self.0.store(place.map_or(ANYBODY, |place| place as u32), Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Returns the place of the signaller that is waited for. A hint.
-    pub(super) fn place(&self) -> usize {
+    /// Takes an announcement back.
+    #[inline]
+    pub(crate) fn clear(&self) {
+        if self.0.load(Ordering::Relaxed) != NOBODY {
+            self.0.store(NOBODY, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the place of the signaller that is waited for; that of none if any will do. A hint.
+    pub(crate) fn place(&self) -> usize {
         self.0.load(Ordering::Relaxed) as usize
     }
 }
@@ -110,9 +128,8 @@ mod loom_tests {
 
     use super::*;
 
-    #[test]
-    fn loom_a_signal_is_seen_or_wakes() {
-        loom::model(|| {
+    fn is_seen_or_wakes(announced: Option<usize>) {
+        loom::model(move || {
             let shared = Arc::new((Awaited::nobody(), Signals::default(), AtomicBool::new(false)));
             let signaller = {
                 let shared = Arc::clone(&shared);
@@ -124,13 +141,23 @@ mod loom_tests {
                 })
             };
             let (awaited, signals, woken) = &*shared;
-            let seen = signals.phases() > 0 || {
-                awaited.announce(3);
-                signals.phases() > 0
+            let seen = signals.count() > 0 || {
+                awaited.announce(announced);
+                signals.count() > 0
             };
             signaller.join().unwrap();
             assert!(seen || woken.load(Ordering::SeqCst));
         });
+    }
+
+    #[test]
+    fn loom_a_signal_is_seen_or_wakes() {
+        is_seen_or_wakes(Some(3));
+    }
+
+    #[test]
+    fn loom_a_signal_is_seen_or_wakes_who_waits_for_any() {
+        is_seen_or_wakes(None);
     }
 
     #[test]
@@ -148,9 +175,9 @@ mod loom_tests {
                 })
             };
             let (awaited, signals, woken) = &*shared;
-            awaited.announce(0);
+            awaited.announce(Some(0));
             let ended = signals.ended();
-            assert!(ended.is_none() || signals.phases() == 1);
+            assert!(ended.is_none() || signals.count() == 1);
             signaller.join().unwrap();
             assert!(ended.is_some() || woken.load(Ordering::SeqCst));
         });
