@@ -3,6 +3,7 @@
 
 mod construction;
 mod end;
+mod name;
 mod queue;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use crate::numbers::{Elements, LOCAL_SLOT, LaneNumber, Rank, Round};
 use crate::window::Kind;
 
 pub use self::end::EndError;
+pub use self::name::NameError;
 pub use self::queue::QueueError;
 
 /// An error of the one-sided layer.
@@ -389,6 +391,9 @@ pub enum Error {
     /// An error of a remote queue.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// An error of a name.
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// An error of an end of a sampled value or of a phaser.
     #[error(transparent)]
     End(#[from] EndError),

@@ -190,7 +190,8 @@ where
     let reporter = Arc::downgrade(world);
     let _report = runtime.on_hang(move |text| {
         if let Some(world) = reporter.upgrade() {
-            world.ranks().iter().for_each(|receiver| receiver.report_hang(text));
+            let ranks = world.ranks().iter().map(|receiver| receiver.rank());
+            ranks.for_each(|rank| world.report_hang(rank, text));
         }
     });
     let mut running = Mains::new(|error| E::from(Error::from(error)));
@@ -217,6 +218,7 @@ async fn run_one<R, E: From<Error>>(
         processes.handshake(&world, rank).await?;
     }
     let value = program.await?;
+    world.names.end(rank);
     world.rank(rank).sender.open_rounds.check_channels()?;
     Ok(value)
 }

@@ -117,9 +117,9 @@ impl Inside {
         }
         let receiver = world.rank(rank);
         let polling = ctx.group().spawn_service("poll", polling::poll(receiver, &world.config))?;
-        let reporter = Arc::downgrade(receiver);
+        let reporter = Arc::downgrade(&world);
         let _report = ctx.group().on_hang(move |text| {
-            reporter.upgrade().iter().for_each(|receiver| receiver.report_hang(text));
+            reporter.upgrade().iter().for_each(|world| world.report_hang(rank, text));
         });
         let caller = Arc::clone(caller);
         Ok(Inside { caller, world, rank, number, polling, _report, has_left: false })
@@ -134,8 +134,9 @@ impl Inside {
     where
         E: From<Error> + Display,
     {
-        if let Err(error) = &result {
-            self.fail(error);
+        match &result {
+            Ok(_) => self.world.names.end(self.rank),
+            Err(error) => self.fail(error),
         }
         let receiver = Arc::clone(self.world.rank(self.rank));
         let Sender { group, open_rounds, .. } = &*receiver.sender;

@@ -250,6 +250,13 @@ impl Slot {
         self.local_key
     }
 
+    /// Checks that peers reach the slot in a run.
+    ///
+    /// **Errors**: a slot of another run, or deregistered, or a local one.
+    pub(crate) fn check_global(&self, run: u64, rank: Rank) -> Result<(), Error> {
+        self.locate(run, rank, Part::From(0), 0).map(drop)
+    }
+
     /// Finds the `len` elements of a part of the slot at `rank`, for an operation of `run`, if they
     /// exist and the part has no rows.
     // Returned in registers: bytes that are stored in halves and loaded whole stall.

@@ -13,6 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::failure::{FailureObserver, RunFailure};
 use crate::libraries::Libraries;
+use crate::names::Names;
 use crate::notification::{Follows, NotificationTable};
 use crate::numbers::Rank;
 use crate::peer::{LocalPeer, Peer, Peers};
@@ -33,6 +34,7 @@ pub(crate) struct World {
     processes: Option<Arc<Processes>>,
     pub(crate) config: Config,
     all_gather: Arc<AllGather>,
+    pub(crate) names: Arc<Names>,
     /// Libraries that the ranks have called by `rehook`.
     pub(crate) libraries: Libraries<World>,
     failure: Arc<RunFailure>,
@@ -61,6 +63,7 @@ impl World {
         let size = config.ranks;
         let first = ranks.first().map_or(0, |(group, _)| group.number());
         let all_gather = Arc::new(AllGather::new(size, first..first + ranks.len() as u32));
+        let names = Arc::<Names>::default();
         let failure = ranks.iter().map(|(group, _)| Rank(group.number()));
         let failure = Arc::new(RunFailure::new(failure));
         let most_ahead = if remotes.is_some() { MOST_AHEAD_REMOTE } else { MOST_AHEAD };
@@ -68,7 +71,8 @@ impl World {
         let peers = peers_of(&config, first, endpoints, remotes.as_ref(), most_ahead);
         let processes = remotes.map(|remotes| {
             let (failure, all_gather) = (Arc::clone(&failure), Arc::clone(&all_gather));
-            Arc::new(Processes::new(remotes, peers.clone(), failure, all_gather))
+            let names = Arc::clone(&names);
+            Arc::new(Processes::new(remotes, peers.clone(), failure, (all_gather, names)))
         });
         let limits =
             Limits { most_ahead, poll_batch: config.poll_batch, max_polling: config.max_polling };
@@ -82,7 +86,8 @@ impl World {
         let ranks = ranks.collect();
         let libraries = Libraries::new();
         control_plane::begins(&config);
-        let world = World { ranks, first, size, processes, config, all_gather, libraries, failure };
+        let world =
+            World { ranks, first, size, processes, config, all_gather, names, libraries, failure };
         let world = Arc::new(world);
         let observer: Weak<World> = Arc::downgrade(&world);
         world.failure.set_observer(observer);
@@ -138,6 +143,12 @@ impl World {
         Ok((kept, given.gather().await?))
     }
 
+    /// Adds what a rank of this process waits for to a hang report.
+    pub(crate) fn report_hang(&self, rank: Rank, text: &mut String) {
+        self.rank(rank).report_hang(text);
+        self.names.describe(rank, text);
+    }
+
     /// Fails the run with the error of the program of a rank.
     #[cold]
     pub(crate) fn fail_with_reason(&self, rank: Rank, reason: &str) {
@@ -161,6 +172,7 @@ impl World {
     pub(crate) fn clear(&self) {
         self.failure.end_run();
         self.all_gather.fail(Error::RunEnded);
+        self.names.fail(Error::RunEnded);
         self.processes.iter().for_each(|processes| processes.clear());
         self.libraries.drain().for_each(|library| library.clear());
         for rank in &self.ranks {
@@ -214,7 +226,9 @@ impl FailureObserver for World {
         if let Some(processes) = &self.processes {
             processes.broadcast_failure(first, reason);
         }
-        self.all_gather.fail(Error::PeerFailed { rank: first, reason: reason.to_owned() });
+        let failed = Error::PeerFailed { rank: first, reason: reason.to_owned() };
+        self.all_gather.fail(failed.clone());
+        self.names.fail(failed);
         if let Some(processes) = &self.processes {
             self.ranks.iter().for_each(|rank| rank.own().endpoint.cut_off());
             processes.fail();

@@ -50,6 +50,9 @@ pub(super) enum ControlMessage<'a> {
     InboxRefusal { ids: u32, notified: NotifiedClaim },
     /// Carries the part of the sender in a collective call.
     Gather { number: u64, part: &'a [u8] },
+    /// Names a slot of the sender for all ranks. `text` is the name, of so many bytes, and the type of
+    /// the elements.
+    Published { slot: u32, name_bytes: u32, text: &'a str },
     /// Reports the failure of the run.
     Failed { first: Rank, reason: &'a str },
     /// Ends the messages of the sender, which needs nothing more.
@@ -84,6 +87,7 @@ const INBOX_REFUSAL: u8 = 13;
 const CLOCK_QUESTION: u8 = 14;
 const CLOCK_ANSWER: u8 = 15;
 const CLOCK_READING: u8 = 16;
+const PUBLISHED: u8 = 17;
 
 /// Most bytes of a message without the data that it carries.
 const HEAD: usize = 88;
@@ -134,6 +138,10 @@ impl<'a> ControlMessage<'a> {
                 bytes.extend(number.to_le_bytes());
             }
             ControlMessage::Gather { number, .. } => bytes.extend(number.to_le_bytes()),
+            ControlMessage::Published { slot, name_bytes, .. } => {
+                bytes.extend(slot.to_le_bytes());
+                bytes.extend(name_bytes.to_le_bytes());
+            }
             ControlMessage::ClockAnswer { number, time_ns } => {
                 bytes.extend(number.to_le_bytes());
                 bytes.extend(time_ns.to_le_bytes());
@@ -184,6 +192,7 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::ClockQuestion { .. } => CLOCK_QUESTION,
             ControlMessage::ClockAnswer { .. } => CLOCK_ANSWER,
             ControlMessage::ClockReading(_) => CLOCK_READING,
+            ControlMessage::Published { .. } => PUBLISHED,
         }
     }
 
@@ -192,7 +201,8 @@ impl<'a> ControlMessage<'a> {
         match *self {
             ControlMessage::Put { bytes, .. } | ControlMessage::NotifiedPut { bytes, .. } => bytes,
             ControlMessage::Gather { part, .. } => part,
-            ControlMessage::Failed { reason, .. } => reason.as_bytes(),
+            ControlMessage::Failed { reason: text, .. }
+            | ControlMessage::Published { text, .. } => text.as_bytes(),
             ControlMessage::Idle(traffic) => traffic,
             _ => &[],
         }
@@ -257,6 +267,11 @@ impl<'a> ControlMessage<'a> {
                     first,
                     reason: std::str::from_utf8(reader.0).ok()?,
                 });
+            }
+            PUBLISHED => {
+                let (slot, name_bytes) = (reader.word()?, reader.word()?);
+                let text = str::from_utf8(reader.0).ok()?;
+                return Some(ControlMessage::Published { slot, name_bytes, text });
             }
             FINISHED => ControlMessage::Finished,
             CLOCK_QUESTION => ControlMessage::ClockQuestion { number: reader.word()? },
@@ -355,7 +370,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..17u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..18u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -371,6 +386,9 @@ mod tests {
                 GATHER => ControlMessage::Gather { number: round, part: &given },
                 IDLE => ControlMessage::Idle(&given),
                 FAILED => ControlMessage::Failed { first: Rank(number), reason: &reason },
+                PUBLISHED => {
+                    ControlMessage::Published { slot, name_bytes: number, text: &reason }
+                }
                 PUT => {
                     let remote = RemoteAddress { address: round, key: RemoteKey::from_u32(slot) };
                     ControlMessage::Put { landed: number, request, claim, remote, bytes: &given }

@@ -12,6 +12,7 @@
 //!                                    origin ◄── window grant or refusal ── target
 //!                                    origin ── work requests ──► target
 //! parts of a collective call         each ── gather ──► all
+//! a name of a slot                   its rank ── published ──► all
 //! a failure                          the rank that found it ── failed ──► all
 //! termination detection              each ── idle ──► all
 //! clocks, if the run is traced     first ── question ──► each, which answers; at start and end
@@ -83,6 +84,7 @@ use crate::all_gather::{AllGather, Part};
 use crate::control_plane;
 use crate::error::Error;
 use crate::failure::RunFailure;
+use crate::names::{Names, Published};
 use crate::numbers::Rank;
 use crate::peer::{LocalPeer, Peers};
 use crate::window::{Claim, Outcome};
@@ -115,6 +117,7 @@ pub(crate) struct Processes {
     peers: Peers,
     failure: Arc<RunFailure>,
     all_gather: Arc<AllGather>,
+    names: Arc<Names>,
     /// Lock of the thread that handles what has arrived.
     progressing: TryLock<()>,
     /// Set once a failure was sent to the others, or received from one of them.
@@ -135,7 +138,7 @@ impl Processes {
         Remotes { device, distribution, wire }: Remotes,
         peers: Peers,
         failure: Arc<RunFailure>,
-        all_gather: Arc<AllGather>,
+        (all_gather, names): (Arc<AllGather>, Arc<Names>),
     ) -> Self {
         let own = peers.locals().next();
         let events = Arc::new(EventWatch::new(own.map(Arc::downgrade).unwrap_or_default()));
@@ -153,6 +156,7 @@ impl Processes {
             peers,
             failure,
             all_gather,
+            names,
             progressing: TryLock::default(),
             failure_sent: AtomicBool::new(false),
             oversubscribed: AtomicBool::new(false),
@@ -187,6 +191,33 @@ impl Processes {
     /// Sends the part of a rank of this process in a collective call to all other processes.
     pub(crate) fn give(&self, own: Rank, number: u64, part: &[u8]) {
         self.send_to_all(own, ControlMessage::Gather { number, part });
+    }
+
+    /// Sends a name that a rank of this process has published to all other processes.
+    pub(crate) fn publish(&self, own: Rank, name: &str, published: &Published) {
+        let text = [name, &published.element].concat();
+        let (slot, name_bytes) = (published.slot, name.len() as u32);
+        self.send_to_all(own, ControlMessage::Published { slot, name_bytes, text: &text });
+    }
+
+    /// Takes in a name that `owner` has published in another process.
+    ///
+    /// **Errors**: it cannot have done so, for this reason.
+    fn take_published(
+        &self,
+        owner: Rank,
+        slot: u32,
+        (name_bytes, text): (u32, &str),
+    ) -> Result<(), String> {
+        let (name, element) = text
+            .split_at_checked(name_bytes as usize)
+            .ok_or_else(|| format!("a name of {name_bytes} bytes in a text of {}", text.len()))?;
+        let published = Published { slot, element: element.into() };
+        match self.names.publish(owner, name, published) {
+            Err(error @ (Error::Name(_) | Error::Limit { .. })) => Err(error.to_string()),
+            // After a failure of the run nobody waits for names.
+            _ => Ok(()),
+        }
     }
 
     /// Sends the failure of the run to the others, unless one of them has sent it.
@@ -351,12 +382,16 @@ impl Processes {
                 let part = Part::from_bytes(part).ok_or("a part of an unknown collective call")?;
                 self.all_gather.give_remote(source, number, part)?;
             }
+            ControlMessage::Published { slot, name_bytes, text } => {
+                self.take_published(source, slot, (name_bytes, text))?;
+            }
             ControlMessage::Failed { first, reason } => {
                 self.failure_sent.store(true, Ordering::SeqCst);
                 self.failure.fail_with_reason(first, reason);
             }
             ControlMessage::Finished => {
                 let ranks = self.distribution.of(process).map(Rank);
+                ranks.clone().for_each(|rank| self.names.end(rank));
                 ranks
                     .filter_map(|rank| self.peers.remote(rank))
                     .for_each(RemotePeer::note_finished);

@@ -174,6 +174,17 @@ impl SlotTable {
         self.slots.read().of_array(array).next().map(|(_, slot)| Arc::clone(slot))
     }
 
+    /// Returns the global slot with a number.
+    ///
+    /// **Errors**: no such slot; the run has ended.
+    pub(crate) fn numbered(&self, number: u32) -> Result<Arc<Slot>, Error> {
+        self.check_run()?;
+        let slots = self.slots.read();
+        let global = |slot: &&Arc<Slot>| slot.number == number && slot.usage != Use::Local;
+        let found = slots.by_array.values().find(global).cloned();
+        found.ok_or(Error::NoSuchSlot { slot: number })
+    }
+
     /// Returns the windowed slot of each array that has one.
     pub(crate) fn windows(&self) -> Vec<Arc<Slot>> {
         let slots = self.slots.read();

@@ -30,6 +30,7 @@ mod matrix_windows;
 mod missing_operation;
 mod mode_modifiers;
 mod multicasts;
+mod names;
 mod notification_errors;
 mod notifications;
 mod notified_programs;

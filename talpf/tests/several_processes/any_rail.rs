@@ -16,6 +16,8 @@ mod halos;
 mod matrix_windows;
 #[path = "../one_sided/multicasts.rs"]
 mod multicasts;
+#[path = "../one_sided/names.rs"]
+mod names;
 #[path = "../one_sided/notified_programs.rs"]
 mod notified_programs;
 #[path = "../one_sided/notified_tasks.rs"]

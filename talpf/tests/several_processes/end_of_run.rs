@@ -105,7 +105,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 const PLACEMENT: usize = 35;
 
 /// Makes a message of the rail of packets, with one packet of the device.
@@ -179,6 +179,28 @@ fn bytes_that_are_no_control_message_fail_the_run() {
     let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
     drop(forger);
     assert!(ends[0].is_err());
+}
+
+/// The second name is that of the first, or is longer than the text.
+#[test]
+fn names_that_nobody_can_publish_fail_the_run() {
+    let name = |bytes: u32, text: &str| {
+        datagram(17, &[&[0, bytes].map(u32::to_le_bytes).concat(), text.as_bytes()].concat())
+    };
+    let long = "n".repeat(256);
+    for (names, says) in [
+        (vec![name(2, "inu64"), name(2, "inf64")], "rank 1 has published `in` before"),
+        (vec![name(6, "inu64")], "a name of 6 bytes in a text of 5"),
+        (vec![name(1, "äu64")], "a name of 1 bytes in a text of 5"),
+        (vec![name(256, &long)], "has 256 bytes, expected at most 255"),
+    ] {
+        let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
+        names.into_iter().for_each(|packet| forger.send(0, packet));
+        let ranks = vec![(Arc::new(first) as Arc<dyn Wire>, common::unwatched(2, 1))];
+        let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
+        drop(forger);
+        crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1 has sent", says]);
+    }
 }
 
 /// Only process 0 asks for times, and in a run that is traced.
