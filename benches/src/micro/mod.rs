@@ -1,10 +1,13 @@
 //! Micro-benchmarks: one task, one request, one put, one item of a queue, one sync, one trace record.
 
 mod allreduce;
+mod multicast;
 mod notify;
+mod phaser;
 mod put;
 mod queue;
 mod runtime;
+mod sampled;
 mod spans;
 mod superstep;
 mod sync;
@@ -37,7 +40,10 @@ pub fn run(only: &str) -> Result<Report, Error> {
     verbs::measure(&mut report)?;
     put::measure(&mut report)?;
     notify::measure(&mut report)?;
+    multicast::measure(&mut report)?;
     queue::measure(&mut report)?;
+    sampled::measure(&mut report)?;
+    phaser::measure(&mut report)?;
     sync::measure(&mut report)?;
     superstep::measure(&mut report)?;
     allreduce::measure(&mut report)?;
