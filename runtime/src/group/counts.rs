@@ -11,12 +11,13 @@ use crate::error::Error;
 use crate::record::{Role, running};
 use crate::scheduler;
 
-/// A count as of a task that is not complete.
+/// Hold of a group, which is not quiet meanwhile.
 pub(crate) struct HeldOpen(Arc<GroupInner>);
 
 impl Drop for HeldOpen {
     fn drop(&mut self) {
-        self.0.count_completion_outside(Role::Cleanup);
+        self.0.tally.end_hold();
+        self.0.settle();
     }
 }
 
@@ -50,7 +51,7 @@ impl GroupInner {
 
     /// Keeps a shutdown that has not ended from ending until the returned value drops.
     pub(crate) fn hold_open(self: &Arc<Self>) -> HeldOpen {
-        self.tally.count_spawn_outside(Role::Cleanup);
+        self.tally.begin_hold();
         fence(Ordering::SeqCst);
         HeldOpen(Arc::clone(self))
     }
@@ -99,7 +100,7 @@ impl GroupInner {
         self.tally.has_waiters()
     }
 
-    /// Counts the spawned tasks that are not complete, without mains and services.
+    /// Counts the spawned tasks that are not complete, without mains and services, and the holds.
     pub(crate) fn outstanding(&self) -> u64 {
         self.tally.outstanding()
     }

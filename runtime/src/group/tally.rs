@@ -21,6 +21,8 @@ use crate::wakers::Wakers;
 pub(super) struct Tally {
     /// Counts of each worker, and last of all other threads.
     counts: Box<[CachePadded<Counts>]>,
+    /// What keeps the group from being quiet as a task does, but is none.
+    holds: Count,
     waiters: Wakers,
     /// Largest number of outstanding tasks at which one of the waiters goes on.
     awaited_left: AtomicU64,
@@ -65,6 +67,7 @@ impl Tally {
         let counts = (0..=workers).map(|_| CachePadded::default()).collect();
         Tally {
             counts,
+            holds: Count::default(),
             waiters: Wakers::default(),
             awaited_left: AtomicU64::new(0),
             awaited_completed: AtomicU64::new(u64::MAX),
@@ -82,6 +85,18 @@ impl Tally {
     #[cold]
     pub(super) fn count_spawn_outside(&self, role: Role) {
         self.outside(role).spawned.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Counts a hold, until [`end_hold`](Self::end_hold).
+    #[cold]
+    pub(super) fn begin_hold(&self) {
+        self.holds.spawned.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Ends a hold, and has to settle.
+    #[cold]
+    pub(super) fn end_hold(&self) {
+        self.holds.completed.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Returns the count of all threads but the workers.
@@ -154,11 +169,11 @@ impl Tally {
         self.sum(|counts| counts.members.spawned.load(Ordering::SeqCst))
     }
 
-    /// Counts the spawned tasks that are not complete, without mains and services.
+    /// Counts the spawned tasks that are not complete, without mains and services, and the holds.
     pub(super) fn outstanding(&self) -> u64 {
         // Completions first: see the module text.
-        let completed = self.members_completed();
-        self.members_spawned() - completed
+        let ended = self.members_completed() + self.holds.completed.load(Ordering::SeqCst);
+        self.members_spawned() + self.holds.spawned.load(Ordering::SeqCst) - ended
     }
 
     pub(super) fn is_quiet(&self) -> bool {
@@ -167,10 +182,8 @@ impl Tally {
 
     /// Returns `true` if the counts are those that some waiter waits for.
     fn is_awaited(&self) -> bool {
-        let completed = self.members_completed();
-        let outstanding = self.members_spawned() - completed;
-        outstanding <= self.awaited_left.load(Ordering::Relaxed)
-            || completed >= self.awaited_completed.load(Ordering::Relaxed)
+        self.outstanding() <= self.awaited_left.load(Ordering::Relaxed)
+            || self.members_completed() >= self.awaited_completed.load(Ordering::Relaxed)
     }
 
     /// Counts the complete tasks, mains and services too.

@@ -37,6 +37,9 @@ fn an_array_lives_until_its_last_task_has_ended() {
         assert_eq!(runtime.block_on(last).unwrap().unwrap(), (3, 0));
         runtime.wait_blocking().unwrap();
         assert_eq!(drops.count(), 12);
+        // A third task has freed it.
+        let metrics = runtime.metrics();
+        assert_eq!((metrics.created, metrics.completed), (3, 3));
     }
 }
 
