@@ -25,6 +25,7 @@ pub mod gauss_seidel;
 pub mod heat;
 pub mod histogram;
 pub mod jacobi;
+pub mod kmeans;
 pub mod matmul;
 pub mod matmul_g;
 pub mod matrix;

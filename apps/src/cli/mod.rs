@@ -8,6 +8,7 @@ mod defaults;
 mod heat;
 mod histogram;
 mod info;
+mod kmeans;
 mod launch;
 mod launcher;
 mod log;
@@ -42,6 +43,7 @@ use talpf_apps::Error;
 use talpf_apps::gauss_seidel::{self, GaussSeidel};
 use talpf_apps::histogram::Histogram;
 use talpf_apps::jacobi::{self, Jacobi};
+use talpf_apps::kmeans::Kmeans;
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
@@ -85,6 +87,9 @@ enum Command {
     /// Histogram whose bins are distributed over the ranks, with remote atomics
     #[command(mut_args(with_help(defaults::HISTOGRAM)))]
     Histogram(app::Options<Histogram, histogram::ProblemOptions>),
+    /// Clusters of points by k-means, with a reduction over all ranks in each step
+    #[command(mut_args(with_help(defaults::KMEANS)))]
+    Kmeans(app::Options<Kmeans, kmeans::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
     /// Measure a profile of this machine for runs in virtual time, and how well it predicts real runs
@@ -124,6 +129,7 @@ fn run(command: Command) -> ExitCode {
         Command::Matmul(options) => options.run(matmul::ProblemOptions::problem),
         Command::MatmulG(options) => options.run(matmul::ProblemOptions::problem),
         Command::Histogram(options) => options.run(histogram::ProblemOptions::problem),
+        Command::Kmeans(options) => options.run(kmeans::ProblemOptions::problem),
         Command::Compare(options) => compare::run(options),
         Command::Calibrate(options) => calibrate::run(options),
         Command::Reproduce(options) => reproduce::run(options),

@@ -1,5 +1,6 @@
 //! Residual of a step on all ranks, as tasks.
 
+use talpf_runtime::operator::Max;
 use talpf_runtime::{Array, Group, JoinHandle, Region, current_step};
 
 use super::{Convergence, Periods, Problem};
@@ -19,7 +20,7 @@ struct Reduction {
     group: Group,
     changes: Array<f64>,
     largest: Array<f64>,
-    allreduce: Allreduce,
+    allreduce: Allreduce<Max>,
 }
 
 /// Step whose tasks compute their largest changes.
@@ -41,7 +42,7 @@ impl Residual {
             return Ok(Self { reduction: None });
         }
         let largest = Array::new(ctx.group(), vec![0.0], 1)?;
-        let allreduce = Allreduce::new(ctx, LANE).await?;
+        let allreduce = Allreduce::new(ctx, LANE, 1, Max).await?;
         let changes = Array::new(ctx.group(), vec![0.0; tasks], 1)?;
         let group = ctx.group().clone();
         Ok(Self { reduction: Some(Reduction { group, changes, largest, allreduce }) })

@@ -1,6 +1,6 @@
 //! Messages of a rank's program, each sent or received by a task.
 
-use talpf_runtime::operator::Max;
+use talpf_runtime::operator::Operator;
 use talpf_runtime::{Group, Region, Scope, fail_current_task};
 use tampi_shim::{Communicator, Rank, Request, Tag, iwait};
 
@@ -74,14 +74,18 @@ impl Messages {
         spawn!(self.waiting, task, move |data| world.irecv(data, from, tag))
     }
 
-    /// Declares the task that replaces `region` by its largest numbers at all ranks.
-    pub(crate) fn declare_allreduce<'a>(
+    /// Declares the task that replaces `region` by what its numbers at all ranks reduce to.
+    pub(crate) fn declare_allreduce<'a, O: Operator<f64>>(
         &self,
         scope: &impl Scope<'a>,
         region: &Region<'a, f64>,
     ) -> Result<(), Error> {
+        let combine = |mut left: f64, right: f64| {
+            O::combine(&mut left, right);
+            left
+        };
         let (world, task) = (self.world.clone(), scope.task("allreduce").inout(region));
-        spawn!(self.waiting, task, move |data| world.iallreduce(data, Max))
+        spawn!(self.waiting, task, move |data| world.iallreduce(data, combine))
     }
 }
 

@@ -44,6 +44,7 @@ fn every_one_sided_variant_is_serial_in_processes() {
             (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
             (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),
             (3, "histogram --numbers 3000 --bins 50 --steps 2"),
+            (3, "kmeans --points 3000 --clusters 50 --steps 2"),
         ] {
             is_serial(processes, run, transport);
         }

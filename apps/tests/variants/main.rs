@@ -3,6 +3,7 @@
 mod gauss_seidel;
 mod histogram;
 mod jacobi;
+mod kmeans;
 mod matmul;
 mod nbody;
 mod replay;

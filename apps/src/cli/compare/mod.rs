@@ -24,6 +24,7 @@ use talpf_apps::Error;
 use talpf_apps::gauss_seidel::{self, GaussSeidel};
 use talpf_apps::histogram::Histogram;
 use talpf_apps::jacobi::{self, Jacobi};
+use talpf_apps::kmeans::Kmeans;
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
@@ -38,7 +39,7 @@ use super::output::Output;
 use super::run_options::{MachineOptions, variant_of};
 use super::simulation_options::SimulationOptions;
 use super::transport_option::{ChosenTransport, Transport, TransportParser};
-use super::{histogram, matmul, nbody};
+use super::{histogram, kmeans, matmul, nbody};
 
 /// Default number of steps of Jacobi: a run takes tenths of a second.
 const STEPS: usize = super::STEPS / 5;
@@ -70,6 +71,9 @@ enum Application {
     /// Histogram with remote atomics
     #[command(mut_args(with_help(defaults::COMPARED_HISTOGRAM)))]
     Histogram(Comparison<Histogram, histogram::ProblemOptions>),
+    /// Clusters of points by k-means
+    #[command(mut_args(with_help(defaults::COMPARED_KMEANS)))]
+    Kmeans(Comparison<Kmeans, kmeans::ProblemOptions>),
 }
 
 /// Options of a comparison, for an application `A` with a problem described by `P`.
@@ -174,6 +178,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
         Application::Histogram(c) => {
             compare::<Histogram>(&c.variants, c.problem.problem()?, c.settings)
         }
+        Application::Kmeans(c) => compare::<Kmeans>(&c.variants, c.problem.problem()?, c.settings),
     }
 }
 
