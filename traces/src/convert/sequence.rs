@@ -82,10 +82,15 @@ impl<F: Form> Sequence<F> {
     }
 
     fn event(&mut self, row: usize, time_ns: u64, values: &[(u32, i64)]) -> io::Result<()> {
-        let value = |kind| values.iter().find(|(of, _)| *of == kind).map(|(_, value)| *value);
-        if value(TASK_ID).is_some() || value(TASK_TYPE).is_some() {
-            let label = value(TASK_TYPE).unwrap_or(self.shown[row]);
-            self.show(row, label, time_ns)?;
+        for (index, (kind, value)) in values.iter().enumerate() {
+            match *kind {
+                TASK_TYPE => self.show(row, *value, time_ns)?,
+                // A task of the same type, unless the next value says otherwise.
+                TASK_ID if values.get(index + 1).is_none_or(|(kind, _)| *kind != TASK_TYPE) => {
+                    self.show(row, self.shown[row], time_ns)?;
+                }
+                _ => {}
+            }
         }
         for (kind, value) in values {
             if !self.other_kinds.contains(kind) && !self.names.has_labelled_values(*kind) {

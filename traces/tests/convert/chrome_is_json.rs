@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 use talpf_traces::{Conversion, Recorder, convert};
+use tempfile::TempDir;
 
 use crate::run::{LABEL, counts, trace};
 use crate::support::{ended, info};
@@ -52,4 +53,20 @@ fn what_is_lost_is_said() {
     let json: Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
     let lost = json["otherData"]["lost"][0].as_str().unwrap();
     assert!(lost.contains("records dropped"), "{lost}");
+}
+
+#[test]
+fn tasks_that_begin_at_one_time_are_all_shown() {
+    let folder = TempDir::new().unwrap();
+    let [prv, out] = ["run.prv", "run.json"].map(|name| folder.path().join(name));
+    let lines = "#Paraver (1/1/2026 at 00:00):9_ns:0:1:1(1:0)\n\
+        2:0:1:1:1:0:10:1:11:1:10:2:11:2\n2:0:1:1:1:5:10:1:11:1\n2:0:1:1:1:9:10:0:11:0\n";
+    fs::write(&prv, lines).unwrap();
+    convert(&prv, Conversion::Chrome, &out).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let begun = events.iter().filter(|event| event["ph"] == "B");
+    let begun: Vec<_> =
+        begun.map(|event| (&event["name"], event["ts"].as_f64().unwrap())).collect();
+    assert_eq!(begun, [(&"1".into(), 0.0), (&"2".into(), 0.0), (&"1".into(), 0.005)]);
 }
