@@ -49,6 +49,38 @@ pub enum Error {
         /// Number of ranks of the trace.
         ranks: u32,
     },
+    /// No row of a trace shows a task.
+    #[error("{} has no tasks: no row shows a task id (type 10) with a task type (type 11)", path.display())]
+    NoTasks {
+        /// Path of the trace.
+        path: PathBuf,
+    },
+    /// A number does not fit into the streams of ovni.
+    #[error(
+        "{} has {what} {number}; those of ovni end at {}", path.display(), u32::MAX
+    )]
+    OvniNumber {
+        /// Path of the trace.
+        path: PathBuf,
+        /// Meaning of the number.
+        what: &'static str,
+        /// Number in the trace.
+        number: i64,
+    },
+    /// A task of a rank has changed its type, which ovni does not know.
+    #[error(
+        "{}: task {task} of rank {rank} has the types {} and {}", path.display(), types[0], types[1]
+    )]
+    TaskOfTwoTypes {
+        /// Path of the trace.
+        path: PathBuf,
+        /// Rank of the task.
+        rank: u32,
+        /// Number of the task.
+        task: i64,
+        /// First and second type.
+        types: [u32; 2],
+    },
     /// An output has the place of an input.
     #[error("{} is an input, and would be replaced", path.display())]
     SameFile {

@@ -53,7 +53,7 @@ mod summary;
 mod sync_mode;
 mod table;
 
-pub use convert::{Conversion, convert, convert_to_csv};
+pub use convert::{Conversion, OvniStreams, convert, convert_to_csv, convert_to_ovni};
 pub use counted::counted;
 pub use diff::{Change, Diff};
 pub use error::{Error, Result};

@@ -58,10 +58,7 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
             let path = picture::draw(options)?;
             super::print(&format!("picture {}\n", path.display()))
         }
-        Command::Convert(options) => {
-            let line = |path: &PathBuf| format!("file {}\n", path.display());
-            super::print(&convert::files(&options)?.iter().map(line).collect::<String>())
-        }
+        Command::Convert(options) => super::print(&convert::text(&options)?),
         Command::Cut(options) => print_path(&edit::cut(&options)?),
         Command::Merge(options) => print_path(&edit::merge(&options)?),
         Command::Recover { folder } => super::print(&recover::text(&folder)?),

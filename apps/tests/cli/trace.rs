@@ -286,13 +286,19 @@ fn other_forms_of_a_run() {
     assert_eq!(files.lines().count(), 3, "{files}");
     let messages = fs::read_to_string(path("tables/messages.csv")).unwrap();
     assert_eq!(messages.lines().count(), 1 + 36);
+    let text = stdout_of(&convert("ovni", "new/streams"));
+    assert_eq!(value(&text, "folder"), path("new/streams"));
+    assert!(text.contains("36 messages and ") && text.contains("left out"), "{text}");
+    assert!(Path::new(&path("new/streams/loom.node1/proc.1/thread.1/stream.obs")).is_file());
 
     for (form, out, named) in [
         ("chrome", "jacobi.prv", "is an input, and would be replaced"),
         ("perfetto", "jacobi.pcf", "is an input, and would be replaced"),
         ("perfetto", "tables", "tables: not a file"),
         ("csv", "run.json", "run.json"),
-        ("otf2", "x", "possible values: perfetto, chrome, csv"),
+        ("ovni", "run.json", "run.json: not a folder"),
+        ("ovni", "tables", "tables: the folder is not empty"),
+        ("otf2", "x", "possible values: perfetto, chrome, csv, ovni"),
     ] {
         let error = error_of(&convert(form, out));
         assert!(error.contains(named), "{error}");

@@ -2,11 +2,12 @@
 //!
 //! Records are read once, in memory that grows with rows and labels, but not with records. `sequence`
 //! finds slices of tasks, states, counters and messages; a form (`perfetto`, `chrome`) writes them as
-//! they come. `csv` writes each record as it is.
+//! they come. `csv` writes each record as it is. `ovni` reads twice, and knows all tasks between.
 
 mod chrome;
 mod csv;
 mod json_text;
+mod ovni;
 mod perfetto;
 mod sequence;
 
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::paraver::{Partial, Reader, refuse_inputs};
+pub use ovni::OvniStreams;
 use sequence::{Form, Sequence};
 
 /// Form of a trace for another program.
@@ -71,4 +73,16 @@ fn write(reader: &mut Reader, form: impl Form, path: &Path) -> Result<()> {
 /// **Errors**: as those of [`convert`].
 pub fn convert_to_csv(prv: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<[PathBuf; 3]> {
     csv::write(prv.as_ref(), folder.as_ref())
+}
+
+/// Writes the trace at `prv`, which gzip may have compressed, as streams of ovni in `folder`: a thread for each
+/// row, in folders for machines and ranks, with tasks as those of nOS-V, and with states and other levels as
+/// marks. `folder` does not exist, or is empty. All clocks are 1 ns higher than the times of the trace.
+///
+/// **Errors**: as those of [`convert`]; [`NoTasks`](Error::NoTasks); tasks that ovni cannot have,
+/// [`OvniNumber`](Error::OvniNumber) and [`TaskOfTwoTypes`](Error::TaskOfTwoTypes). Nothing is left then.
+///
+/// **Cost**: about 60 bytes of memory for each task.
+pub fn convert_to_ovni(prv: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<OvniStreams> {
+    ovni::write(prv.as_ref(), folder.as_ref())
 }

@@ -23,7 +23,7 @@ pub use edit::{cut, merge};
 pub use event_kind::EventKind;
 use event_kind::FIRST_COUNTER;
 pub(crate) use inputs::refuse_inputs;
-pub(crate) use partial::Partial;
+pub(crate) use partial::{Partial, temporary};
 pub(crate) use write::{Recorded, write_records};
 pub use write::{TraceFiles, TraceInfo};
 

@@ -48,7 +48,7 @@ impl Partial {
 }
 
 /// Returns the name of a file while it is written.
-pub(super) fn temporary(path: &Path) -> PathBuf {
+pub(crate) fn temporary(path: &Path) -> PathBuf {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     partial.into()

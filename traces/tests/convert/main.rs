@@ -3,6 +3,8 @@
 mod chrome_is_json;
 mod csv_has_every_record;
 mod outputs_replace_nothing_they_need;
+mod ovni_reader;
+mod ovni_streams_are_legal;
 mod perfetto_has_every_slice_and_flow;
 mod perfetto_reads_it;
 mod run;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use talpf_traces::{Conversion, convert, convert_to_csv};
+use talpf_traces::{Conversion, convert, convert_to_csv, convert_to_ovni};
 use tempfile::TempDir;
 
 use crate::support::sample::sample;
@@ -73,5 +73,9 @@ fn any_input_is_an_error_at_most() {
             let _ = convert(&prv, form, &out);
         }
         let _ = convert_to_csv(&prv, folder.path());
+        let streams = folder.path().join("streams");
+        if convert_to_ovni(&prv, &streams).is_ok() {
+            fs::remove_dir_all(streams).unwrap();
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use talpf_apps::Error;
-use talpf_traces::{Conversion, convert, convert_to_csv};
+use talpf_traces::{Conversion, OvniStreams, convert, convert_to_csv, convert_to_ovni, counted};
 
 use crate::cli::output::make_folder;
 
@@ -18,7 +18,7 @@ pub(super) struct Options {
     #[arg(long, value_enum)]
     to: Form,
 
-    /// New file; with csv, folder for states.csv, events.csv and messages.csv
+    /// New file; with csv, folder for states.csv, events.csv and messages.csv; with ovni, new folder for streams
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -31,19 +31,40 @@ enum Form {
     Chrome,
     /// Tables of the records, a file for each kind
     Csv,
+    /// Streams for ovniemu and its relatives, with tasks, states, spans and levels, but no messages
+    Ovni,
 }
 
-/// Writes the trace in the other form, and returns the paths of the files.
-pub(super) fn files(Options { file, to, output }: &Options) -> Result<Vec<PathBuf>, Error> {
+/// Writes the trace in the other form, and returns what there is to be said of it.
+pub(super) fn text(Options { file, to, output }: &Options) -> Result<String, Error> {
     let conversion = match to {
         Form::Perfetto => Conversion::Perfetto,
         Form::Chrome => Conversion::Chrome,
         Form::Csv => {
             make_folder(output)?;
-            return convert_to_csv(file, output).map(Vec::from).map_err(Error::ConvertTrace);
+            let tables = convert_to_csv(file, output).map_err(Error::ConvertTrace)?;
+            return Ok(tables.iter().map(|path| format!("file {}\n", path.display())).collect());
+        }
+        Form::Ovni => {
+            output.parent().map_or(Ok(()), make_folder)?;
+            let streams = convert_to_ovni(file, output).map_err(Error::ConvertTrace)?;
+            return Ok(format!("folder {}\n{}", output.display(), of_streams(&streams)));
         }
     };
     output.parent().map_or(Ok(()), make_folder)?;
     convert(file, conversion, output).map_err(Error::ConvertTrace)?;
-    Ok(vec![output.clone()])
+    Ok(format!("file {}\n", output.display()))
+}
+
+/// Describes what streams have, and what of the trace they do not have.
+fn of_streams(streams: &OvniStreams) -> String {
+    let OvniStreams { streams, tasks, messages_left_out, values_left_out, lost, .. } = streams;
+    let has = format!("{} of {}", counted(*streams as u64, "stream"), counted(*tasks, "task"));
+    let left_out = format!(
+        "{} and {} of single moments left out, which ovni has no events for",
+        counted(*messages_left_out, "message"),
+        counted(*values_left_out, "value")
+    );
+    let lost = lost.iter().map(|text| format!("not in the trace: {text}\n"));
+    format!("{has}\n{left_out}\n{}", lost.collect::<String>())
 }

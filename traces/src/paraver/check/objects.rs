@@ -77,6 +77,12 @@ impl Objects {
         tasks.flat_map(|(rank, task)| (0..task.threads).map(move |_| rank)).collect()
     }
 
+    /// Returns the number of the node of each task; 1 if there are no nodes.
+    pub(super) fn nodes_of_tasks(&self) -> impl Iterator<Item = u64> {
+        let tasks = self.applications.iter().flatten();
+        tasks.map(|task| if self.last_cpus.is_empty() { 1 } else { task.node })
+    }
+
     /// Returns the name of a thread by its index among all threads.
     pub(super) fn name(&self, thread: usize) -> ThreadName<'_> {
         ThreadName { objects: self, thread }

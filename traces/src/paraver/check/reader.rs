@@ -69,6 +69,11 @@ impl Reader {
         self.header.objects.tasks() as u32
     }
 
+    /// Number of the machine of each rank, from 1; 1 if the trace declares none.
+    pub(crate) fn machines_of_ranks(&self) -> Vec<u64> {
+        self.header.objects.nodes_of_tasks().collect()
+    }
+
     /// Number of cpus; 0 if the trace declares none.
     pub fn cpus(&self) -> u32 {
         self.header.objects.cpus() as u32
