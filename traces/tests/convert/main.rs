@@ -5,6 +5,7 @@ mod csv_has_every_record;
 mod outputs_replace_nothing_they_need;
 mod ovni_reader;
 mod ovni_streams_are_legal;
+mod ovniemu_takes_it;
 mod perfetto_has_every_slice_and_flow;
 mod perfetto_reads_it;
 mod run;

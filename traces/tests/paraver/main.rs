@@ -13,6 +13,7 @@ mod messages_keep_field_order;
 mod oracle;
 mod own_workers_have_a_row_each;
 mod parts_of_a_run;
+mod ptd_reads_it;
 mod random_runs_are_clean;
 mod states_have_no_gaps;
 mod support;
