@@ -87,7 +87,8 @@ impl Context {
 
     /// Sets the time, and resumes the requests of this context whose deadlines it reaches: retries
     /// after no response or no receive, and messages that the link has delayed. The callers agree
-    /// on an origin; times before the current one are ignored.
+    /// on an origin; times before the current one are ignored. A link with a clock moves to its time, too
+    /// ([`Device::set_link_clock`](crate::Device::set_link_clock)).
     ///
     /// **Units**: nanoseconds.
     pub fn advance(&self, now_ns: u64) {
@@ -96,6 +97,9 @@ impl Context {
             queue_pair.resume(&mut deferred);
         }
         deferred.run();
+        if let Some(priced) = self.core.device.link.priced() {
+            priced.advance_in_real_time();
+        }
     }
 
     /// Returns the time at which [`advance`](Self::advance) next resumes a request, if nothing else

@@ -13,7 +13,6 @@ use crate::{
     Armed, Context, DeviceAttributes, Error, FaultPlan, LinkModel, MAX_PACKET, QueuePairNumber,
     Rail, Result,
     attributes::within,
-    deferred::Deferred,
     key_table::KeyTable,
     link::{Link, PricedLink},
     port::{MAX_HEAD, Port},
@@ -122,18 +121,23 @@ impl Device {
         self.advance_link_and(now_ns, |_, _| {});
     }
 
+    /// Gives the link a clock, unless it has one: requests are then posted at its time, not at that
+    /// of the last [`advance_link`](Self::advance_link), to which the time of the same clock is given.
+    ///
+    /// **Units**: nanoseconds.
+    pub fn set_link_clock(&self, clock: impl Fn() -> u64 + Send + Sync + 'static) {
+        if let Some(priced) = self.core.link.priced() {
+            priced.follow(Box::new(clock));
+        }
+    }
+
     /// As [`Device::advance_link`]. Calls `carried_out` with the numbers of the requesting and of the
     /// responding context, by the order in which they were opened, for each queue pair whose
     /// requests may have been carried out, some of them twice.
-    pub fn advance_link_and(&self, now_ns: u64, mut carried_out: impl FnMut(u32, u32)) {
-        let Some(priced) = self.core.link.priced() else { return };
-        let mut deferred = Deferred::default();
-        let resumed = priced.advance(now_ns);
-        for (queue_pair, _) in &resumed {
-            queue_pair.resume(&mut deferred);
+    pub fn advance_link_and(&self, now_ns: u64, carried_out: impl FnMut(u32, u32)) {
+        if let Some(priced) = self.core.link.priced() {
+            priced.carry_out(now_ns, carried_out);
         }
-        deferred.run();
-        resumed.into_iter().for_each(|(_, (from, to))| carried_out(from, to));
     }
 
     /// Returns the time at which something happens next on the link, if nothing is posted before.

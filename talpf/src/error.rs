@@ -31,9 +31,9 @@ pub enum Error {
         /// The smallest or largest value that is possible.
         limit: u64,
     },
-    /// A link model is given for a run in real time.
-    #[error("a link model needs a runtime in virtual time")]
-    PriceInRealTime,
+    /// A link model is given for ranks in several processes.
+    #[error("a link model is for ranks in one process")]
+    PriceBetweenProcesses,
     /// A profile of a virtual machine cannot be used.
     #[error("{profile}: {reason}")]
     Profile {

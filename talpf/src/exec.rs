@@ -144,8 +144,12 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
     let runtime = Runtime::new(config.runtime.clone())?;
     let device = Device::new(config.device.clone())?;
     runtime.add_event_source(Arc::new(LinkEvents(device.clone())));
-    let groups = groups(&runtime, 0..config.ranks);
-    let world = World::of_groups(&device, config, groups)?;
+    let groups: Vec<Group> = groups(&runtime, 0..config.ranks).collect();
+    if let (true, Some(first)) = (config.has_link_in_real_time(), groups.first()) {
+        let clock = first.clock().clone();
+        device.set_link_clock(move || clock.now_ns());
+    }
+    let world = World::of_groups(&device, config, groups.into_iter())?;
     Ok((runtime, world))
 }
 

@@ -144,6 +144,9 @@ where
     let distribution = Distribution::new(rail.process(), rail.processes(), each);
     config.ranks = each.saturating_mul(rail.processes());
     config.check()?;
+    if config.device.link.is_some() {
+        return Err(Error::PriceBetweenProcesses.into());
+    }
     if rail.limits().is_mapped && config.runtime.memory.is_none() {
         config.runtime.memory = Some(Arc::new(Segments(Arc::clone(&rail))));
     }

@@ -4,7 +4,7 @@
 //! (`peer/notify.rs`), it polls seldom: every poll takes cache lines away from them. It sleeps on the
 //! completion channel: a completion, a new sync or a failure wakes it, and so does the event of a rail
 //! to other processes. Nothing announces the packets of a rail without an event, the timers of a link
-//! with faults, and changes such as new room in a send queue: it naps then instead.
+//! with faults or with a model in real time, and changes such as new room in a send queue: it naps then instead.
 //!
 //! **Source**: thesis, chapter 6.3.
 
@@ -28,7 +28,7 @@ const POLLS_UNANNOUNCED: u32 = 1000;
 /// The poller of a rank, run by the polling task and by idle workers in its place.
 struct Poller {
     receiver: Arc<Receiver>,
-    /// `true` if the link has timers, for lost packets.
+    /// `true` if the link has timers: for lost packets, or for messages that it holds in real time.
     has_timers: bool,
     /// `true` if the program asks for a pace.
     is_paced: bool,
@@ -48,8 +48,7 @@ pub(crate) fn poll(
     };
     let poller = Poller {
         receiver: Arc::clone(receiver),
-        // Only a link with faults has timers.
-        has_timers: config.device.fault.is_some(),
+        has_timers: config.device.fault.is_some() || config.has_link_in_real_time(),
         is_paced: config.polling != PollingFrequency::Adaptive,
         passes: AtomicU32::new(0),
         unannounced: AtomicU32::new(0),

@@ -13,7 +13,8 @@ pub struct Config {
     pub ranks: u32,
     /// Settings of the runtime that all ranks share.
     pub runtime: talpf_runtime::Config,
-    /// Settings of the device that carries the messages. A link model needs a runtime in virtual time.
+    /// Settings of the device that carries the messages. In virtual time messages arrive
+    /// exactly when a link model says, in real time no earlier.
     pub device: ibverbs_sim::DeviceConfig,
     /// Thresholds between the protocols of messages; `None` for [`Protocols::measured`].
     pub protocols: Option<Protocols>,
@@ -53,9 +54,6 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.device.link.is_some() && self.runtime.virtual_time.is_none() {
-            return Err(Error::PriceInRealTime);
-        }
         limit("number of ranks", u64::from(self.ranks), 1, u64::from(MAX_RANKS))
     }
 }

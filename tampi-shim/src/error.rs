@@ -17,9 +17,6 @@ pub enum Error {
         /// The smallest or largest value allowed.
         limit: u64,
     },
-    /// A link model is given for a run in real time.
-    #[error("a link model needs a runtime in virtual time")]
-    PriceInRealTime,
     /// A setting has a value that cannot be read.
     #[error("{name}={value}: {expected}")]
     Setting {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ibverbs_sim::bootstrap::Connections;
 use serde_json::{Value, json};
 use talpf_apps::run::{
-    App, Machine, Measure, Outcome, Problem, Simulation, Solution, Variant, Work,
+    App, Machine, Measure, Outcome, Problem, SimulatedLink, Simulation, Solution, Variant, Work,
 };
 use talpf_runtime::Metrics;
 use talpf_traces::counted;
@@ -26,7 +26,11 @@ pub(super) fn comments<A: App>(
         format!("{} {}{replayed}", A::NAME, variant.name()),
         match machine.simulation() {
             Some(simulation) => format!("{ranks}, simulated: {}", simulation),
-            None => format!("{ranks}, {}", counted(machine.workers(), "worker")),
+            None => {
+                let workers = counted(machine.workers(), "worker");
+                let link = machine.link().map(|link| format!(", simulated: link {}", link.text));
+                format!("{ranks}, {workers}{}", link.unwrap_or_default())
+            }
         },
         parameters.collect::<Vec<_>>().join(", "),
     ]
@@ -51,6 +55,7 @@ pub(super) struct Report {
     /// Connections between the processes of the ranks, if those are connected by us.
     connections: Option<Connections>,
     replay: bool,
+    link: Option<SimulatedLink>,
     simulation: Option<Simulation>,
     parameters: Vec<(&'static str, usize)>,
     /// Number of steps that were computed, if the result has decided it.
@@ -82,6 +87,7 @@ impl Report {
             workers: solution.machine.workers(),
             connections: solution.machine.transport().connections(),
             replay: solution.machine.replays(),
+            link: solution.machine.link().filter(|_| variant.has_ranks()),
             simulation: solution.machine.simulation(),
             parameters: problem.parameters(),
             steps: solution.result.steps(),
@@ -117,6 +123,7 @@ impl Report {
             },
         ];
         lines.extend(self.connections.map(|between| ("transport", between.to_string())));
+        lines.extend(self.link.map(|link| ("link", format!("{} (simulated)", link.text))));
         lines.push(("replay", if self.replay { "yes" } else { "no" }.to_owned()));
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));
@@ -160,6 +167,7 @@ impl Report {
             },
         ];
         fields.extend(self.connections.map(|between| ("transport", between.to_string().into())));
+        fields.extend(self.link.map(|link| ("simulated_link", link.text.into())));
         fields.push(("replay", self.replay.into()));
         fields.extend(self.parameters.iter().map(|(name, value)| (*name, (*value).into())));
         fields.extend(self.steps.map(|steps| ("steps_run", steps.into())));

@@ -9,7 +9,7 @@ use ibverbs_sim::bootstrap::PEER_TIMEOUT;
 use talpf::Settings;
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
-use talpf_apps::run::{App, Links, Machine, Problem, Slowdown, Variant, processes};
+use talpf_apps::run::{App, Links, Machine, Problem, SimulatedLink, Slowdown, Variant, processes};
 
 use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
@@ -84,6 +84,11 @@ pub(super) struct MachineOptions {
     #[arg(long, value_name = "R:FACTOR", value_parser = slowdown)]
     pub(super) slow_rank: Option<Slowdown>,
 
+    /// Hold messages until a link would have brought them, such as latency=2us,bandwidth=10GB/s or a
+    /// profile; they may come later. For ranks in one process
+    #[arg(long, value_name = "LINK", value_parser = |text: &str| SimulatedLink::parse(text))]
+    pub(super) link: Option<SimulatedLink>,
+
     #[command(flatten)]
     runtime: RuntimeOptions,
 }
@@ -140,11 +145,15 @@ impl RunOptions {
         let option = transport.option();
         if transport != Transport::Verbs {
             self.check_for_processes(variant, option)?;
+            if self.machine.link.is_some() {
+                return Err(Error::NotTogether { option: "--link", with: option });
+            }
         }
         let others = [
             (option, transport != Transport::Verbs),
             ("--slow-rank", self.machine.slow_rank.is_some()),
             ("--workers", self.machine.workers.is_some()),
+            ("--link", self.machine.link.is_some()),
         ];
         let simulation = self.simulation.simulation::<A>(variant, &others)?;
         let machine = match (transport.fabric(), meeting) {
@@ -207,7 +216,7 @@ impl RunOptions {
         &self,
         join: impl FnOnce(Option<usize>, Option<usize>) -> Result<Machine, Error>,
     ) -> Result<Machine, Error> {
-        let MachineOptions { workers, slow_rank, runtime } = &self.machine;
+        let MachineOptions { workers, slow_rank, runtime, .. } = &self.machine;
         let settings = runtime.settings()?;
         let machine = join(self.ranks, workers.or(settings.workers()))?;
         Ok(machine.slowed(*slow_rank).set(settings))
@@ -232,7 +241,7 @@ impl MachineOptions {
         let settings = self.runtime.settings()?;
         let workers = self.workers.or(settings.workers());
         let workers = workers.unwrap_or(cores.min(*Machine::WORKERS.end()));
-        Ok(Machine::new(ranks, workers)?.slowed(self.slow_rank).set(settings))
+        Ok(Machine::new(ranks, workers)?.slowed(self.slow_rank).linked(self.link).set(settings))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
+use ibverbs_sim::{LinkModel, LinkModelError};
 use talpf::{PollingFrequency, Profile, Settings};
 use talpf_traces::counted;
 
@@ -19,7 +20,27 @@ pub struct Machine {
     settings: Settings,
     replay: bool,
     check_conflicts: bool,
+    link: Option<SimulatedLink>,
     simulation: Option<Simulation>,
+}
+
+/// Model of the link between ranks that run in real time: messages arrive no earlier than it says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SimulatedLink {
+    /// Model as the user has written it.
+    pub text: &'static str,
+    /// Times of messages.
+    pub model: &'static LinkModel,
+}
+
+impl SimulatedLink {
+    /// Reads a model, as [`LinkModel::parse`]. It lives as long as the process.
+    ///
+    /// **Errors**: those of [`LinkModel::parse`].
+    pub fn parse(text: &str) -> Result<Self, LinkModelError> {
+        let model = Box::leak(Box::new(LinkModel::parse(text)?));
+        Ok(Self { text: Box::leak(text.into()), model })
+    }
 }
 
 /// Virtual machine of a run in virtual time.
@@ -78,6 +99,7 @@ impl Machine {
         settings: Settings::NONE,
         replay: false,
         check_conflicts: false,
+        link: None,
         simulation: None,
     };
 
@@ -93,6 +115,7 @@ impl Machine {
             settings: Settings::NONE,
             replay: false,
             check_conflicts: false,
+            link: None,
             simulation: None,
         })
     }
@@ -123,6 +146,17 @@ impl Machine {
     /// Returns the same machine with slow ranks.
     pub fn slowed(self, slowdown: Option<Slowdown>) -> Self {
         Self { slowdown, ..self }
+    }
+
+    /// Returns the same machine with ranks of one process connected by a link that a model describes, or by
+    /// memory.
+    pub fn linked(self, link: Option<SimulatedLink>) -> Self {
+        Self { link, ..self }
+    }
+
+    /// Returns the model of the link in real time, if there is one.
+    pub fn link(self) -> Option<SimulatedLink> {
+        self.link
     }
 
     /// Returns the same machine in virtual time.

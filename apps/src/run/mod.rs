@@ -32,7 +32,7 @@ mod variant;
 pub use app::{App, ForkJoin, Measure, Outcome, Problem, Serial, Tasks, Work, bytes, run};
 pub use interrupt::Interrupt;
 pub use launched::Launched;
-pub use machine::{Machine, Simulation, Slowdown};
+pub use machine::{Machine, SimulatedLink, Simulation, Slowdown};
 pub use membership::{Links, Membership};
 pub use observer::{Observer, OtherMetrics};
 pub use progress::Progress;

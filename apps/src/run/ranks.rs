@@ -154,6 +154,7 @@ fn tampi_config(
 ) -> Result<tampi_shim::Config, Error> {
     let ranks = machine.ranks() as u32;
     let mut config = tampi_shim::Config { ranks, runtime, ..tampi_shim::Config::default() };
+    config.device.link = machine.link().map(|link| link.model.clone());
     if let Some(Simulation { profile, cores, executes }) = machine.simulation() {
         config.runtime.virtual_time = Some(profile.virtual_time(cores));
         config.device.link = Some(profile.link().clone());
@@ -175,7 +176,10 @@ pub(super) fn talpf_config(
 ) -> Result<talpf::Config, Error> {
     let polling = machine.polling()?;
     let (ranks, check_conflicts) = (machine.ranks() as u32, machine.checks_conflicts()?);
-    Ok(talpf::Config { ranks, polling, check_conflicts, runtime, ..talpf::Config::default() })
+    let usual = talpf::Config::default();
+    let mut config = talpf::Config { ranks, polling, check_conflicts, runtime, ..usual };
+    config.device.link = machine.link().map(|link| link.model.clone());
+    Ok(config)
 }
 
 #[cfg(test)]

@@ -303,3 +303,41 @@ fn help_gives_the_defaults_of_its_own_application_only() {
         assert!(ranks.contains(&format!("[default:{}", least[usize::from(compared)])), "{ranks}");
     }
 }
+
+#[test]
+fn every_variant_is_serial_over_a_link_that_takes_time() {
+    let folder = tempdir().unwrap();
+    let json = folder.path().join("a.json");
+    let link = "--link latency=20us,bandwidth=1GB/s";
+    let outputs = format!("--json {} --trace {}", json.display(), folder.path().display());
+    for small in SMALL {
+        let app = small.split(' ').next().unwrap();
+        for variant in variants(app) {
+            let run = format!("{small} --ranks 4 --variant {variant} --check {link} {outputs}");
+            let text = stdout_of(&talpf(&run));
+            assert!(value(&text, "verified").starts_with("yes"), "{text}");
+            if ["serial", "fork-join"].contains(&variant) {
+                continue;
+            }
+            assert_eq!(value(&text, "link"), "latency=20us,bandwidth=1GB/s (simulated)");
+            let fields: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+            assert_eq!(fields["simulated_link"], "latency=20us,bandwidth=1GB/s");
+            let prv = folder.path().join(app).with_extension("prv");
+            let summary = stdout_of(&talpf_with(&["trace", "summary", prv.to_str().unwrap()]));
+            assert!(summary.contains("simulated: link latency=20us"), "{summary}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_cannot_be_used_is_named() {
+    for (options, expected) in [
+        ("--link latency=2", "latency"),
+        ("--link nonesuch", "nonesuch"),
+        ("--link ideal --simulate ideal", "--link is not supported with --simulate"),
+        ("--link ideal --transport shm", "--link is not supported with --transport shm"),
+    ] {
+        let error = error_of(&talpf(&format!("jacobi --size 16 {options}")));
+        assert!(error.contains(expected), "{options}: {error}");
+    }
+}

@@ -3,7 +3,8 @@
 //! A request enters the network as it is posted, and is carried out once its message has arrived:
 //! data is read at the source, and lands, at that time. The response of a request that returns data
 //! goes back as a message of its own. Other completions of a sender are there with the arrival:
-//! acknowledgements take no time.
+//! acknowledgements take no time. With a clock, posts have the time of that; arrivals are carried out by the
+//! next call that moves the time.
 //!
 //! A queue pair whose first request is under way is stalled, so that all further ones come by
 //! [`PricedLink::queued`]; each of them has a place in the flow of its queue pair. The gate of a
@@ -11,10 +12,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
-use talpf_primitives::Mutex;
+use talpf_primitives::{Mutex, MutexGuard};
 
 use crate::{
     LinkModel, MessageId, Network, Operation, Payload, QueuePairNumber, SendWorkRequest,
@@ -28,8 +29,12 @@ use crate::{
 pub(crate) struct PricedLink {
     /// `true` if data is not copied.
     phantom: bool,
+    clock: OnceLock<LinkClock>,
     state: Mutex<State>,
 }
+
+/// Function that returns the time of a link, in nanoseconds.
+pub(crate) type LinkClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// The requesting and the responding process of a queue pair.
 pub(crate) type Ends = (u32, u32);
@@ -65,7 +70,22 @@ impl PricedLink {
     pub(crate) fn new(model: LinkModel, phantom: bool) -> Self {
         let network = Network::new(model, 0);
         let (flows, under_way) = (HashMap::new(), HashMap::new());
-        PricedLink { phantom, state: Mutex::new(State { now_ns: 0, network, flows, under_way }) }
+        let state = Mutex::new(State { now_ns: 0, network, flows, under_way });
+        PricedLink { phantom, clock: OnceLock::new(), state }
+    }
+
+    /// Gives the link a clock, unless it has one.
+    pub(crate) fn follow(&self, clock: LinkClock) {
+        let _ = self.clock.set(clock);
+    }
+
+    /// Returns the state, with the time of the clock if there is one.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock();
+        if let Some(clock) = self.clock.get() {
+            state.now_ns = state.now_ns.max(clock());
+        }
+        state
     }
 
     /// Carries out the oldest request of a queue pair if it has arrived. Lets it enter the network
@@ -78,7 +98,7 @@ impl PricedLink {
         held: GateHeld<'_>,
         deferred: &mut Deferred,
     ) -> AttemptResult {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         let source = || peer.context.device.find(message.source);
         let Some(flow) = state.flow(message.source, peer, source) else {
             return Err(AttemptError::NoResponse);
@@ -109,7 +129,7 @@ impl PricedLink {
     /// Lets requests of a stalled queue pair enter the network.
     #[cold]
     pub(crate) fn queued(&self, source: QueuePairNumber, requests: &[SendWorkRequest<'_>]) {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         // Without a flow another thread is about to carry out the first request of the queue pair:
         // the others enter after that.
         if !state.flows.contains_key(&source) {
@@ -129,9 +149,28 @@ impl PricedLink {
         self.state.lock().network.next_ns()
     }
 
+    /// Moves the time of the link forward, to that of its clock if it has one.
+    pub(crate) fn advance_in_real_time(&self) {
+        if let Some(clock) = self.clock.get() {
+            self.carry_out(clock(), |_, _| {});
+        }
+    }
+
+    /// Moves the time of the link forward, and carries out the requests that arrive. Calls `carried_out` with
+    /// their processes.
+    pub(crate) fn carry_out(&self, now_ns: u64, mut carried_out: impl FnMut(u32, u32)) {
+        let mut deferred = Deferred::default();
+        let resumed = self.advance(now_ns);
+        for (queue_pair, _) in &resumed {
+            queue_pair.resume(&mut deferred);
+        }
+        deferred.run();
+        resumed.into_iter().for_each(|(_, (from, to))| carried_out(from, to));
+    }
+
     /// Moves the time of the link forward. Returns the queue pairs with requests that have arrived,
     /// and their processes.
-    pub(crate) fn advance(&self, now_ns: u64) -> Vec<(Arc<QueuePairCore>, Ends)> {
+    fn advance(&self, now_ns: u64) -> Vec<(Arc<QueuePairCore>, Ends)> {
         let mut resumed = Vec::new();
         let mut state = self.state.lock();
         state.now_ns = state.now_ns.max(now_ns);

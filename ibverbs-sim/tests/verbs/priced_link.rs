@@ -1,6 +1,7 @@
 //! A link with a model: requests are carried out when their messages arrive, not before.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ibverbs_sim::*;
 
@@ -121,4 +122,23 @@ fn faults_and_a_price_are_refused() {
     let (fault, link) = (Some(FaultPlan::default()), Some(LinkModel::IDEAL));
     let refused = Device::new(DeviceConfig { fault, link, ..DeviceConfig::default() });
     assert_eq!(refused.err(), Some(Error::FaultsAndPrice));
+}
+
+#[test]
+fn with_a_clock_requests_are_posted_at_its_time() {
+    let ends = ends(LINK);
+    let time = Arc::new(AtomicU64::new(500));
+    let clock = Arc::clone(&time);
+    ends.device.set_link_clock(move || clock.load(Ordering::Relaxed));
+    ends.post(&[(ends.write(), 8)]);
+    time.store(700, Ordering::Relaxed);
+    ends.post(&[(ends.write(), 8)]);
+    assert_eq!(ends.device.next_on_link_ns(), Some(500));
+    let mut arrived = Vec::new();
+    for now_ns in [1_507, 1_508, 1_707, 1_708] {
+        time.store(now_ns, Ordering::Relaxed);
+        ends.first.context.advance(now_ns);
+        arrived.push(ends.first.sent().len());
+    }
+    assert_eq!(arrived, [0, 1, 0, 1]);
 }

@@ -140,8 +140,8 @@ impl LocalPeer {
         self.doorbell.ring();
     }
 
-    /// Rings the doorbell for the next poll. In virtual time that has to be woken, as no idle worker
-    /// polls.
+    /// Rings the doorbell for the next poll. With a link model that has to be woken, as in virtual time no
+    /// idle worker polls.
     #[inline]
     pub(crate) fn ring_for_poll(&self) {
         self.ring_doorbell();

@@ -50,6 +50,7 @@ mod queued_syncs;
 mod queues;
 mod random_programs;
 mod raw_slots;
+mod real_time_link;
 mod rectangles;
 mod rehook;
 mod remote_calls;

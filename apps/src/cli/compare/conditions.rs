@@ -27,6 +27,9 @@ pub(super) fn conditions(
         let rank = slow.rank.map_or("all ranks".to_owned(), |rank| format!("rank {rank}"));
         format!("{rank}, {} times as slow, on simulated cores of its own", slow.factor)
     });
+    let link = machine.link().map_or("in-process, one copy".to_owned(), |link| {
+        format!("simulated, {}: messages arrive no earlier", link.text)
+    });
     let conflicts = if machine.checks_conflicts()? { "checked" } else { "not checked" };
     Ok(vec![
         ("machine", format!("{}, {}", processor(), counted(cores(), "core"))),
@@ -36,7 +39,7 @@ pub(super) fn conditions(
         ("idle policy", machine.settings().idle()?.to_string()),
         ("polling", machine.settings().polling()?.to_string()),
         ("conflicts", conflicts.to_owned()),
-        ("link", "in-process, one copy".to_owned()),
+        ("link", link),
         ("slow ranks", slow),
         version,
         ("date", format!("{} UTC", utc_now())),

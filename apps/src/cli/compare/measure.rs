@@ -54,8 +54,12 @@ pub(super) fn points<A: App>(
         let variant = "any of these variants";
         return Err(Error::NoReplay { app: A::NAME, variant, replayed: A::REPLAYED });
     }
-    let MachineOptions { workers, slow_rank, .. } = &settings.machine;
-    let others = [("--workers", workers.is_some()), ("--slow-rank", slow_rank.is_some())];
+    let MachineOptions { workers, slow_rank, link, .. } = &settings.machine;
+    let others = [
+        ("--workers", workers.is_some()),
+        ("--slow-rank", slow_rank.is_some()),
+        ("--link", link.is_some()),
+    ];
     let mut points = Vec::new();
     for method in methods {
         let simulation = settings.simulation.simulation::<A>(method.variant, &others)?;

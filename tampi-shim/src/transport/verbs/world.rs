@@ -47,8 +47,9 @@ pub(super) struct World {
     /// Failure of the run, set before `failed`.
     failure: OnceLock<Error>,
     failed: AtomicBool,
+    /// `true` if the link has timers: for lost packets, or for messages that it holds in real time.
     pub(super) has_timers: bool,
-    /// `true` if what is posted arrives later, in virtual time.
+    /// `true` if what is posted arrives later, when a link model says.
     pub(super) is_distant: bool,
     pub(super) device: Device,
 }
@@ -104,6 +105,12 @@ impl World {
         groups: Vec<Group>,
     ) -> Result<Arc<Self>, Error> {
         let device = Device::new(config.device.clone())?;
+        let has_link_in_real_time =
+            config.device.link.is_some() && config.runtime.virtual_time.is_none();
+        if let (true, Some(first)) = (has_link_in_real_time, groups.first()) {
+            let clock = first.clock().clone();
+            device.set_link_clock(move || clock.now_ns());
+        }
         let count = groups.len();
         let quota = (config.unexpected_limit / (CELL * count)).max(1);
         let is_oversubscribed = count > config.runtime.workers;
@@ -153,7 +160,7 @@ impl World {
             connecting: Mutex::new(()),
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
-            has_timers: config.device.fault.is_some(),
+            has_timers: config.device.fault.is_some() || has_link_in_real_time,
             is_distant: config.device.link.is_some(),
             device,
         }))
