@@ -26,6 +26,7 @@ pub mod heat;
 pub mod histogram;
 pub mod jacobi;
 pub mod kmeans;
+pub mod mandelbrot;
 pub mod matmul;
 pub mod matmul_g;
 pub mod matrix;

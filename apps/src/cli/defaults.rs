@@ -48,6 +48,7 @@ pub(super) const MATMUL_G: Helps = &[
 ];
 pub(super) const HISTOGRAM: Helps = &[RANKS_2];
 pub(super) const KMEANS: Helps = &[RANKS_2];
+pub(super) const MANDELBROT: Helps = &[RANKS_2];
 
 const RANKS_TO_8: Help = ("ranks", "Numbers of ranks, separated by commas [default: 1,2,4,8]");
 
@@ -66,6 +67,7 @@ pub(super) const COMPARED_MATMUL_G: Helps = &[
 ];
 pub(super) const COMPARED_HISTOGRAM: Helps = &[RANKS_TO_8];
 pub(super) const COMPARED_KMEANS: Helps = &[RANKS_TO_8];
+pub(super) const COMPARED_MANDELBROT: Helps = &[RANKS_TO_8];
 
 /// Returns a change that gives options the help of one application.
 pub(super) fn with_help(helps: Helps) -> impl FnMut(Arg) -> Arg {

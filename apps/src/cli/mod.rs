@@ -12,6 +12,7 @@ mod kmeans;
 mod launch;
 mod launcher;
 mod log;
+mod mandelbrot;
 mod matmul;
 mod measure;
 mod meeting_options;
@@ -44,6 +45,7 @@ use talpf_apps::gauss_seidel::{self, GaussSeidel};
 use talpf_apps::histogram::Histogram;
 use talpf_apps::jacobi::{self, Jacobi};
 use talpf_apps::kmeans::Kmeans;
+use talpf_apps::mandelbrot::Mandelbrot;
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
@@ -90,6 +92,9 @@ enum Command {
     /// Clusters of points by k-means, with a reduction over all ranks in each step
     #[command(mut_args(with_help(defaults::KMEANS)))]
     Kmeans(app::Options<Kmeans, kmeans::ProblemOptions>),
+    /// Points of the Mandelbrot set in pieces of uneven size, which a master gives out
+    #[command(mut_args(with_help(defaults::MANDELBROT)))]
+    Mandelbrot(app::Options<Mandelbrot, mandelbrot::ProblemOptions>),
     /// Compare variants of an application: a table, and a page of plots
     Compare(compare::Options),
     /// Measure a profile of this machine for runs in virtual time, and how well it predicts real runs
@@ -130,6 +135,7 @@ fn run(command: Command) -> ExitCode {
         Command::MatmulG(options) => options.run(matmul::ProblemOptions::problem),
         Command::Histogram(options) => options.run(histogram::ProblemOptions::problem),
         Command::Kmeans(options) => options.run(kmeans::ProblemOptions::problem),
+        Command::Mandelbrot(options) => options.run(mandelbrot::ProblemOptions::problem),
         Command::Compare(options) => compare::run(options),
         Command::Calibrate(options) => calibrate::run(options),
         Command::Reproduce(options) => reproduce::run(options),

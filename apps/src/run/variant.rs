@@ -34,6 +34,8 @@ pub enum Variant {
     TalpfLanes,
     /// Tasks and puts that notify their targets, without rounds.
     TalpfNotify,
+    /// Tasks that a master gives out over remote queues.
+    TalpfQueue,
     /// Tasks bound to messages.
     Tampi,
     /// Tasks that are suspended until their messages complete.
@@ -56,6 +58,7 @@ impl Variant {
             Self::TalpfGet => "talpf-get",
             Self::TalpfLanes => "talpf-lanes",
             Self::TalpfNotify => "talpf-notify",
+            Self::TalpfQueue => "talpf-queue",
             Self::Tampi => "tampi",
             Self::TampiBlocking => "tampi-blocking",
         }
@@ -86,6 +89,7 @@ impl Variant {
             Self::TalpfNotify => {
                 "Tasks; puts without rounds; each notifies the tasks that wait for its data"
             }
+            Self::TalpfQueue => "Tasks that a master gives out over remote queues, without rounds",
             Self::Tampi => "Tasks; messages; a task completes together with its message",
             Self::TampiBlocking => {
                 "Tasks; messages; a task is suspended until its message completes"
@@ -133,7 +137,7 @@ impl Variant {
             Self::TalpfCachedBarrier => Some(Communication::put(SyncMode::CACHED.with_barrier())),
             Self::TalpfCachedAck => Some(Communication::put(SyncMode::CACHED.with_ack())),
             Self::TalpfMsg | Self::TalpfLanes => Some(Communication::put(SyncMode::msg(0))),
-            Self::TalpfNotify => Some(Communication::notified_put()),
+            Self::TalpfNotify | Self::TalpfQueue => Some(Communication::notified_put()),
             Self::TalpfGet => Some(Communication::get(SyncMode::DEFAULT)),
             Self::Tampi => Some(Communication::TwoSided(Waiting::Bound)),
             Self::TampiBlocking => Some(Communication::TwoSided(Waiting::Suspended)),

@@ -10,7 +10,7 @@ use crate::trace_figures::assert_agree;
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
 /// Small runs whose sizes do not divide.
-const SMALL: [&str; 8] = [
+const SMALL: [&str; 9] = [
     "jacobi --rows 37 --cols 23 --block 8 --steps 9",
     "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
     "nbody --particles 101 --block 10 --steps 3",
@@ -19,12 +19,14 @@ const SMALL: [&str; 8] = [
     "histogram --numbers 1001 --bins 13 --block 100 --steps 3",
     "histogram --numbers 1001 --bins 13 --block 100 --steps 3 --no-aggregation",
     "kmeans --points 1001 --clusters 7 --block 100 --steps 3",
+    "mandelbrot --size 41 --limit 60 --block 3 --steps 3",
 ];
 
 fn variants(app: &str) -> Vec<&'static str> {
     let mut variants = vec!["serial", "fork-join"];
-    if app == "histogram" {
+    if ["histogram", "mandelbrot"].contains(&app) {
         variants.push("talpf-default");
+        variants.extend((app == "mandelbrot").then_some("talpf-queue"));
         return variants;
     }
     variants.extend(match app {
@@ -110,7 +112,7 @@ fn no_variant_reads_and_writes_one_location_in_a_round() {
         for variant in variants(app).iter().chain(more) {
             let replays = !["talpf-raw-cached", "talpf-notify"].contains(variant);
             let has_tasks = variant.starts_with("ta") && replays;
-            let can_replay = has_tasks && !["histogram", "kmeans"].contains(&app);
+            let can_replay = has_tasks && !["histogram", "kmeans", "mandelbrot"].contains(&app);
             for replay in [""].into_iter().chain(can_replay.then_some("--replay")) {
                 let run = format!("{small} --ranks 4 --variant {variant} {replay}");
                 let text = stdout_of(&talpf(&format!("{run} --check --check-conflicts")));
@@ -178,6 +180,7 @@ fn applications_say_how_many_ranks_they_have_use_for() {
         ("matmul --size 20 --block 10 --ranks 3", "at most 2, the number of row blocks"),
         ("histogram --bins 3 --ranks 4", "at most 3, the number of bins"),
         ("kmeans --points 3 --ranks 4", "at most 3, the number of points"),
+        ("mandelbrot --size 9 --block 3 --ranks 4", "at most 3, the number of pieces"),
         ("matmul-g --ranks 3", "a square number: 1, 4, 9 and so on"),
     ] {
         let error = error_of(&talpf(run));
@@ -200,6 +203,7 @@ fn numbers_outside_their_limits() {
         ("histogram --bins", 1 << 20),
         ("kmeans --points", 1 << 28),
         ("kmeans --clusters", 1 << 12),
+        ("mandelbrot --size", 1 << 14),
     ] {
         for bad in ["0", "-1", "ten", &(most + 1).to_string()] {
             let error = error_of(&talpf(&format!("{option} {bad}")));
@@ -285,7 +289,16 @@ fn priorities_let_chains_advance_side_by_side() {
 /// Tests options that several applications have with different defaults.
 #[test]
 fn help_gives_the_defaults_of_its_own_application_only() {
-    let apps = ["jacobi", "gauss-seidel", "nbody", "matmul", "matmul-g", "histogram", "kmeans"];
+    let apps = [
+        "jacobi",
+        "gauss-seidel",
+        "nbody",
+        "matmul",
+        "matmul-g",
+        "histogram",
+        "kmeans",
+        "mandelbrot",
+    ];
     for (app, compared) in apps.into_iter().flat_map(|app| [(app, false), (app, true)]) {
         let words = if compared { vec!["compare", app, "--help"] } else { vec![app, "--help"] };
         let help = stdout_of(&talpf_with(&words));

@@ -91,6 +91,7 @@ fn weak_scaling_gives_every_rank_as_much() {
         "matmul-g --size 20 --iterations 2 --block 4",
         "histogram --numbers 60 --bins 9 --block 4 --steps 2",
         "kmeans --points 60 --clusters 9 --block 4 --steps 2",
+        "mandelbrot --size 20 --block 4 --steps 2",
     ] {
         let options = format!("compare {app} --ranks 1,4 --scaling weak --repeat 1");
         let text = run(&options, folder.path());

@@ -45,6 +45,7 @@ fn every_one_sided_variant_is_serial_in_processes() {
             (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),
             (3, "histogram --numbers 3000 --bins 50 --steps 2"),
             (3, "kmeans --points 3000 --clusters 50 --steps 2"),
+            (3, "mandelbrot --size 64 --limit 100 --steps 2"),
         ] {
             is_serial(processes, run, transport);
         }

@@ -4,6 +4,7 @@ mod gauss_seidel;
 mod histogram;
 mod jacobi;
 mod kmeans;
+mod mandelbrot;
 mod matmul;
 mod nbody;
 mod replay;

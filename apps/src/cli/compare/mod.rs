@@ -25,6 +25,7 @@ use talpf_apps::gauss_seidel::{self, GaussSeidel};
 use talpf_apps::histogram::Histogram;
 use talpf_apps::jacobi::{self, Jacobi};
 use talpf_apps::kmeans::Kmeans;
+use talpf_apps::mandelbrot::Mandelbrot;
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
@@ -39,7 +40,7 @@ use super::output::Output;
 use super::run_options::{MachineOptions, variant_of};
 use super::simulation_options::SimulationOptions;
 use super::transport_option::{ChosenTransport, Transport, TransportParser};
-use super::{histogram, kmeans, matmul, nbody};
+use super::{histogram, kmeans, mandelbrot, matmul, nbody};
 
 /// Default number of steps of Jacobi: a run takes tenths of a second.
 const STEPS: usize = super::STEPS / 5;
@@ -74,6 +75,9 @@ enum Application {
     /// Clusters of points by k-means
     #[command(mut_args(with_help(defaults::COMPARED_KMEANS)))]
     Kmeans(Comparison<Kmeans, kmeans::ProblemOptions>),
+    /// The Mandelbrot set: a master beside the best static distribution
+    #[command(mut_args(with_help(defaults::COMPARED_MANDELBROT)))]
+    Mandelbrot(Comparison<Mandelbrot, mandelbrot::ProblemOptions>),
 }
 
 /// Options of a comparison, for an application `A` with a problem described by `P`.
@@ -179,6 +183,9 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
             compare::<Histogram>(&c.variants, c.problem.problem()?, c.settings)
         }
         Application::Kmeans(c) => compare::<Kmeans>(&c.variants, c.problem.problem()?, c.settings),
+        Application::Mandelbrot(c) => {
+            compare::<Mandelbrot>(&c.variants, c.problem.problem()?, c.settings)
+        }
     }
 }
 
