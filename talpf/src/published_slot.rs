@@ -56,7 +56,8 @@ impl Context {
     /// // Each rank has two arrays, and decides in which of them it takes in a number.
     /// let taken = exec(Config { ranks: 2, ..Config::default() }, async |ctx: Context| {
     ///     let own = ctx.rank().0;
-    ///     let [even, odd] = [Array::new(ctx.group(), vec![0], 1)?, Array::new(ctx.group(), vec![0], 1)?];
+    ///     let array = || Array::new(ctx.group(), vec![0u32], 1);
+    ///     let (even, odd) = (array()?, array()?);
     ///     let slots = [ctx.register_global(&even).await?, ctx.register_global(&odd).await?];
     ///     ctx.publish("in", &slots[own as usize % 2])?;
     ///     let inbox = if own % 2 == 0 { &even } else { &odd };
