@@ -10,6 +10,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::launch::started;
 use crate::{command, error_of, stdout_of, talpf, value};
 
+/// Run that lasts until something ends it.
+const ENDLESS: &str = "jacobi --size 32 --block 8 --steps 1000000000 --quiet";
+
 const JACOBI: &str = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --quiet";
 
 /// Returns an address of this machine that was free a moment ago.
@@ -119,17 +122,10 @@ fn a_place_that_makes_no_sense_is_refused() {
 
 #[test]
 fn every_survivor_names_a_process_that_is_killed() {
-    for fabric in ["tcp", "shm"] {
+    let queues = "mandelbrot --size 256 --limit 1000 --block 4 --steps 10000 --quiet";
+    for (run, fabric) in [(ENDLESS, "tcp"), (ENDLESS, "shm"), (queues, "tcp"), (queues, "shm")] {
         for victim in 0..3 {
-            let server = free_address();
-            let run = |process| {
-                format!(
-                    "jacobi --size 32 --block 8 --steps 1000000000 --quiet --fabric {fabric} {}",
-                    place(&server, process, 3)
-                )
-            };
-            let mut children: Vec<_> = (0..3).map(|process| start(&run(process), "s")).collect();
-            children.iter().for_each(|child| started(Pid::from_child(child)));
+            let mut children = endless(&format!("{run} --fabric {fabric}"));
             let mut killed = children.remove(victim);
             let begin = Instant::now();
             kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();
@@ -143,7 +139,7 @@ fn every_survivor_names_a_process_that_is_killed() {
             for child in children {
                 let error = error_of(&child.wait_with_output().unwrap());
                 let expected = format!("rank {victim} failed: its process has ended");
-                assert!(error.contains(&expected), "{fabric}: {error}");
+                assert!(error.contains(&expected), "{run} {fabric}: {error}");
             }
             // One second on an idle machine.
             assert!(seconds < 20.0, "{fabric}: {seconds} s");
@@ -152,13 +148,10 @@ fn every_survivor_names_a_process_that_is_killed() {
     }
 }
 
-/// Starts three processes of a run that lasts until something ends it, and waits for their workers.
-fn endless(options: &str) -> Vec<Child> {
+/// Starts three processes of a run, and waits for their workers.
+fn endless(run: &str) -> Vec<Child> {
     let server = free_address();
-    let start = |process| {
-        let run = "jacobi --size 32 --block 8 --steps 1000000000 --quiet";
-        start(&format!("{run} {options} {}", place(&server, process, 3)), "s")
-    };
+    let start = |process| start(&format!("{run} {}", place(&server, process, 3)), "s");
     let children: Vec<_> = (0..3).map(start).collect();
     children.iter().for_each(|child| started(Pid::from_child(child)));
     children
@@ -175,7 +168,7 @@ fn end_of(child: &mut Child) {
 fn every_survivor_names_a_process_that_is_stopped() {
     for fabric in ["tcp", "shm"] {
         for victim in [0, 2] {
-            let mut children = endless(&format!("--fabric {fabric} --peer-timeout 2"));
+            let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 2"));
             let mut stopped = children.remove(victim);
             let begin = Instant::now();
             kill_process(Pid::from_child(&stopped), Signal::STOP).unwrap();
@@ -201,7 +194,7 @@ fn every_survivor_names_a_process_that_is_stopped() {
 #[test]
 fn a_process_that_is_stopped_for_less_than_the_timeout_changes_nothing() {
     for fabric in ["tcp", "shm"] {
-        let mut children = endless(&format!("--fabric {fabric} --peer-timeout 20"));
+        let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 20"));
         let stopped = Pid::from_child(&children[1]);
         kill_process(stopped, Signal::STOP).unwrap();
         thread::sleep(Duration::from_millis(1500));
