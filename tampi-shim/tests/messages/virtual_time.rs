@@ -113,9 +113,14 @@ fn a_receive_without_a_send_is_a_hang() {
 }
 
 #[test]
-fn a_link_model_needs_virtual_time() {
-    let mut config = simulated(2, "latency=1us");
-    config.runtime.virtual_time = None;
-    let error = run(config, |world| ping_pong(world, 8)).unwrap_err();
-    assert_eq!(error.to_string(), "a link model needs a runtime in virtual time");
+fn in_real_time_messages_take_at_least_as_long() {
+    for (workers, bytes) in [(1, 8), (2, 8), (1, 100_000), (2, 100_000)] {
+        let mut config = simulated(2, "latency=300us,bandwidth=1GB/s");
+        config.runtime.virtual_time = None;
+        config.runtime.workers = workers;
+        let least_ns = 2 * (300_000 + bytes as u64);
+        for round_ns in run(config, move |world| ping_pong(world, bytes)).unwrap() {
+            assert!(round_ns >= least_ns, "{bytes} bytes: {round_ns} ns, at least {least_ns}");
+        }
+    }
 }
