@@ -21,7 +21,7 @@ use crate::wakers::Wakers;
 pub(super) struct Tally {
     /// Counts of each worker, and last of all other threads.
     counts: Box<[CachePadded<Counts>]>,
-    /// What keeps the group from being quiet as a task does, but is none.
+    /// Holds, which keep the group from being quiet as tasks do.
     holds: Count,
     waiters: Wakers,
     /// Largest number of outstanding tasks at which one of the waiters goes on.
