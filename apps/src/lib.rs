@@ -26,6 +26,8 @@ pub mod heat;
 pub mod histogram;
 pub mod jacobi;
 pub mod kmeans;
+#[cfg(test)]
+mod limit_tests;
 pub mod mandelbrot;
 pub mod matmul;
 pub mod matmul_g;
@@ -34,6 +36,7 @@ pub mod memory;
 pub mod nbody;
 mod partition;
 pub mod picture;
+mod random;
 pub mod run;
 mod text_file;
 

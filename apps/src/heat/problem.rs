@@ -208,27 +208,14 @@ impl run::Problem for Problem {
 mod tests {
     use super::*;
     use crate::heat::default_sources;
+    use crate::limit_tests::assert_limits;
 
     #[test]
     fn every_limit_holds_on_both_sides() {
-        let new = |n: [usize; 4]| Problem::new(n[0], n[1], n[2], n[3], default_sources());
-        let names = ["rows", "cols", "block", "steps"];
         let extents = Problem::EXTENTS;
         let limits = [extents.clone(), extents.clone(), extents, Problem::STEPS];
-        for (index, (expected, limits)) in names.into_iter().zip(limits).enumerate() {
-            let with = |value: usize| {
-                let mut numbers = [1; 4];
-                numbers[index] = value;
-                new(numbers)
-            };
-            assert!(with(*limits.start()).is_ok() && with(*limits.end()).is_ok());
-            for bad in [limits.start() - 1, limits.end() + 1] {
-                let Err(Error::OutOfRange { name, value, .. }) = with(bad) else {
-                    panic!("{expected} accepts {bad}");
-                };
-                assert_eq!((name, value), (expected, bad));
-            }
-        }
+        let new = |n: [usize; 4]| Problem::new(n[0], n[1], n[2], n[3], default_sources());
+        assert_limits(["rows", "cols", "block", "steps"], limits, new);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::random::mix;
+
 /// Returns the bin of number `index` of a step, of `bins`. The number is the product of two random
 /// ones, which is more often small than large.
 #[inline]
@@ -23,14 +25,6 @@ pub fn find(step: usize, numbers: Range<usize>, bins: usize, found: &mut [u64]) 
     for (index, found) in numbers.zip(found) {
         *found = bin(step, index, bins) as u64;
     }
-}
-
-/// Mixes the bits of a number as splitmix64 does.
-fn mix(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

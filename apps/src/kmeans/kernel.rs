@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::random::mix;
+
 /// Number of coordinates of a point.
 pub const AXES: usize = 2;
 /// Numbers of a cluster in the sums: of its coordinates, and of its points.
@@ -71,14 +73,6 @@ pub fn advance(centres: &mut [f64], sums: &[f64]) {
             *centre = [x / count, y / count];
         }
     }
-}
-
-/// Mixes the bits of a number as splitmix64 does.
-fn mix(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

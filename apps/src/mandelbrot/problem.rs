@@ -81,25 +81,14 @@ impl run::Problem for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limit_tests::assert_limits;
 
     #[test]
     fn every_limit_holds_on_both_sides() {
-        let new = |n: [usize; 4]| Problem::new(n[0], n[1], n[2], n[3]);
         let limits = [Problem::SIZE, Problem::LIMIT, Problem::SIZE, Problem::STEPS];
-        for (index, (name, limits)) in
-            ["size", "limit", "block", "steps"].into_iter().zip(limits).enumerate()
-        {
-            let with = |value: usize| {
-                let mut numbers = [1; 4];
-                numbers[index] = value;
-                new(numbers)
-            };
-            assert!(with(*limits.start()).is_ok() && with(*limits.end()).is_ok());
-            for bad in [limits.start() - 1, limits.end() + 1] {
-                let error = with(bad).unwrap_err().to_string();
-                assert!(error.starts_with(&format!("{name} is {bad}, expected ")), "{error}");
-            }
-        }
+        assert_limits(["size", "limit", "block", "steps"], limits, |n| {
+            Problem::new(n[0], n[1], n[2], n[3])
+        });
     }
 
     #[test]
