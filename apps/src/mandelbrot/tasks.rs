@@ -28,24 +28,36 @@ pub(super) fn solve(
         }
         result(counts)
     };
-    let program = move |ctx: RankContext, input: Arc<RunInput<Problem>>| async move {
-        match ctx.clone() {
-            RankContext::OneSided(one_sided, protocol) if protocol.is_notified => {
-                queue::rank(ctx, one_sided, input).await
+    let is_static = variant != Variant::TalpfQueue;
+    // Not part of the time: nobody knows the work of a piece before the run.
+    let sorted = (0..problem.steps()).filter(|_| is_static).map(|step| by_work(problem, step));
+    let sorted: Arc<[_]> = sorted.collect();
+    let program = move |ctx: RankContext, input: Arc<RunInput<Problem>>| {
+        let sorted = Arc::clone(&sorted);
+        async move {
+            match ctx.clone() {
+                RankContext::OneSided(one_sided, _) if !is_static => {
+                    queue::rank(ctx, one_sided, input).await
+                }
+                _ => rank(ctx, input, &sorted).await,
             }
-            _ => rank(ctx, input).await,
         }
     };
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
-/// Runs the program of a rank that has its pieces from the start.
-async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
+/// Pieces of a step with their work, the largest first.
+type Sorted = Vec<(u64, usize)>;
+
+/// Runs the program of a rank that has its pieces of all steps from the start.
+async fn rank(
+    ctx: RankContext,
+    input: Arc<RunInput<Problem>>,
+    sorted: &[Sorted],
+) -> Result<Part, Error> {
     let problem = input.problem;
-    // Not part of the time: nobody knows this before the run.
-    let steps: Vec<_> = (0..problem.steps())
-        .map(|step| own_pieces(&problem, step, (ctx.rank(), ctx.size())))
-        .collect();
+    let own_pieces = |sorted: &Sorted| distribute(sorted, ctx.size()).swap_remove(ctx.rank());
+    let steps: Vec<Vec<usize>> = sorted.iter().map(own_pieces).collect();
     let counts = Array::new(ctx.group(), vec![0.0; problem.pieces()], 1)?;
     let speed = RankSpeed::of(&ctx, input.machine);
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
@@ -72,16 +84,16 @@ async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, E
     Ok(Part { result, started, ended })
 }
 
-/// Returns the pieces of a step that a rank of some has, in a distribution by their work: the largest
-/// piece goes to the rank that has the least so far, then the next one.
-fn own_pieces(problem: &Problem, step: usize, (own, ranks): (usize, usize)) -> Vec<usize> {
+/// Returns the pieces of a step by their work.
+fn by_work(problem: &Problem, step: usize) -> Sorted {
     let work = |piece| (problem.count(step, piece), piece);
-    let mut pieces: Vec<_> = (0..problem.pieces()).map(work).collect();
+    let mut pieces: Sorted = (0..problem.pieces()).map(work).collect();
     pieces.sort_unstable_by(|one, other| other.cmp(one));
-    distribute(&pieces, ranks).swap_remove(own)
+    pieces
 }
 
-/// Distributes pieces, the largest first.
+/// Distributes sorted pieces by their work: the largest goes to the rank that has the least so far, then
+/// the next one. Returns the pieces of each rank.
 fn distribute(pieces: &[(u64, usize)], ranks: usize) -> Vec<Vec<usize>> {
     let mut given = vec![(0, Vec::new()); ranks];
     for (work, piece) in pieces {
@@ -103,8 +115,7 @@ mod tests {
         assert_eq!(distribute(&pieces, 2), [vec![4, 1, 3], vec![0, 2, 5]]);
         assert_eq!(distribute(&pieces, 1)[0].len(), 6);
         let problem = Problem::new(30, 50, 4, 1).unwrap();
-        let all = (0..3).flat_map(|rank| own_pieces(&problem, 0, (rank, 3)));
-        let mut all: Vec<_> = all.collect();
+        let mut all = distribute(&by_work(&problem, 0), 3).concat();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..8));
     }
