@@ -1,10 +1,11 @@
 //! Tasks of a trace in the terms of the nOS-V model.
 //!
-//! A task is created once for its process, with a new number, as those of ovni have 32 bits. Each slice executes a *body* of it. A task with one slice is a
-//! normal one, which is executed and ends. So is one that other tasks have interrupted where it ran, each of
-//! its slices coming back from the one that interrupted it: it is paused and resumed between. nOS-V lets no
-//! body go on in another thread, or past one that was paused later, as a task does here that has waited; such
-//! a task is a parallel one, and each slice a body with the number of the slice, from 1.
+//! A task is created once for its process, with a new number, as those of ovni have 32 bits. Each slice
+//! executes a *body* of it. A task with one slice is a normal one, which is executed and ends. So is one that
+//! other tasks have interrupted where it ran, each of its slices coming back from the one that interrupted
+//! it: it is paused and resumed between. nOS-V lets no body go on in another thread, or past one that was
+//! paused later, as a task does here that has waited; such a task is a parallel one, and each slice a body
+//! with the number of the slice, from 1.
 //!
 //! The trace does not say where a task has ended, so that a first pass over it counts its slices.
 
