@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use talpf_runtime::{Ix2, Matrix, Rect, Region};
 
-use crate::error::Error;
+use crate::error::{DecompositionError, Error};
 use crate::numbers::Rank;
 
 /// The distribution of a matrix to a grid of ranks, of which each has a rectangle, its *part*.
@@ -82,7 +82,13 @@ impl Decomposition {
         for (axis, what) in ["rows", "columns"].into_iter().enumerate() {
             let (parts, cells) = (grid[axis], shape[axis] as u64);
             if parts == 0 || cells / u64::from(parts) < width as u64 {
-                return Err(Error::TooManyParts { what, cells, parts, width: width as u64 });
+                return Err(DecompositionError::TooManyParts {
+                    what,
+                    cells,
+                    parts,
+                    width: width as u64,
+                }
+                .into());
             }
         }
         if grid[0].checked_mul(grid[1]).is_none() {
@@ -172,7 +178,7 @@ impl Decomposition {
     fn position(&self, rank: Rank) -> Result<[u32; 2], Error> {
         let [rows, cols] = self.grid;
         if rank.0 >= self.ranks() {
-            return Err(Error::NotInGrid { rank, rows, cols });
+            return Err(DecompositionError::NotInGrid { rank, rows, cols }.into());
         }
         Ok([rank.0 / cols, rank.0 % cols])
     }

@@ -2,6 +2,7 @@
 //! list of all, each with its text.
 
 mod construction;
+mod decomposition;
 mod end;
 mod name;
 mod queue;
@@ -13,6 +14,7 @@ use talpf_runtime::{ArrayLabel, Rect};
 use crate::numbers::{Elements, LOCAL_SLOT, LaneNumber, Rank, Round};
 use crate::window::Kind;
 
+pub use self::decomposition::DecompositionError;
 pub use self::end::EndError;
 pub use self::name::NameError;
 pub use self::queue::QueueError;
@@ -31,9 +33,6 @@ pub enum Error {
         /// The smallest or largest value that is possible.
         limit: u64,
     },
-    /// A link model is given for ranks in several processes.
-    #[error("a link model is for ranks in one process")]
-    PriceBetweenProcesses,
     /// A profile of a virtual machine cannot be used.
     #[error("{profile}: {reason}")]
     Profile {
@@ -485,56 +484,9 @@ pub enum Error {
         /// Number of puts on the link.
         puts: u32,
     },
-    /// A decomposition has parts that are smaller than their halos, or none.
-    #[error("{cells} {what} are too few for {parts} ranks, of which each needs at least {width}")]
-    TooManyParts {
-        /// `rows` or `columns`.
-        what: &'static str,
-        /// Number of rows or columns of the matrix.
-        cells: u64,
-        /// Number of ranks that they are distributed to.
-        parts: u32,
-        /// Width of the halos.
-        width: u64,
-    },
-    /// A grid has no such rank.
-    #[error("{rank} is not in a grid of {rows} x {cols} ranks")]
-    NotInGrid {
-        /// The rank.
-        rank: Rank,
-        /// Number of rows of the grid.
-        rows: u32,
-        /// Number of columns of the grid.
-        cols: u32,
-    },
-    /// A decomposition is for another number of ranks than the run has.
-    #[error(
-        "a grid of {rows} x {cols} has {} ranks, the run has {ranks}",
-        u64::from(*rows) * u64::from(*cols)
-    )]
-    OtherGrid {
-        /// Number of rows of the grid.
-        rows: u32,
-        /// Number of columns of the grid.
-        cols: u32,
-        /// Number of ranks of the run.
-        ranks: u32,
-    },
-    /// A matrix has not the shape of its rank's part of a decomposition with its halos.
-    #[error(
-        "{array} is {} x {}, the part of {rank} with its halos is {} x {}",
-        shape[0], shape[1], expected[0], expected[1]
-    )]
-    OtherShape {
-        /// The matrix.
-        array: ArrayLabel,
-        /// Numbers of its rows and columns.
-        shape: [usize; 2],
-        /// The rank.
-        rank: Rank,
-        /// The numbers of rows and columns of the part with its halos.
-        expected: [usize; 2],
-    },
+    /// A decomposition cannot be made, or does not fit.
+    #[error(transparent)]
+    Decomposition(#[from] DecompositionError),
     /// Another rank failed, so this one cannot go on.
     #[error("{rank} failed: {reason}")]
     PeerFailed {

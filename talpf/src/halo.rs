@@ -8,7 +8,7 @@ use talpf_runtime::{Ix2, Matrix, Rect, Region};
 use crate::all_gather::Call;
 use crate::context::Context;
 use crate::decomposition::{Decomposition, Face, ranges};
-use crate::error::Error;
+use crate::error::{DecompositionError, Error};
 use crate::numbers::Rank;
 use crate::one_sided::OneSided;
 use crate::slot::{MemorySlot, RemoteRegion, Use};
@@ -196,12 +196,12 @@ impl<T> Halo<T> {
 fn check<T>(ctx: &Context, decomposition: &Decomposition, matrix: &Matrix<T>) -> Result<(), Error> {
     if decomposition.ranks() != ctx.size() {
         let [rows, cols] = decomposition.grid_shape();
-        return Err(Error::OtherGrid { rows, cols, ranks: ctx.size() });
+        return Err(DecompositionError::OtherGrid { rows, cols, ranks: ctx.size() }.into());
     }
     let (rank, array) = (ctx.rank(), matrix.label());
     let (expected, shape) = (decomposition.local_shape(rank)?, [matrix.rows(), matrix.cols()]);
     if shape != expected {
-        return Err(Error::OtherShape { array, shape, rank, expected });
+        return Err(DecompositionError::OtherShape { array, shape, rank, expected }.into());
     }
     Ok(())
 }

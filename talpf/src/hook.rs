@@ -145,7 +145,7 @@ where
     config.ranks = each.saturating_mul(rail.processes());
     config.check()?;
     if config.device.link.is_some() {
-        return Err(Error::PriceBetweenProcesses.into());
+        return Err(Error::HasLinkModel { call: "hook" }.into());
     }
     if rail.limits().is_mapped && config.runtime.memory.is_none() {
         config.runtime.memory = Some(Arc::new(Segments(Arc::clone(&rail))));

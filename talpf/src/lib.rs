@@ -99,7 +99,7 @@ pub use self::config::{Config, PollingFrequency};
 pub use self::context::Context;
 pub use self::decomposition::{Decomposition, Face};
 pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};
-pub use self::error::{EndError, Error, NameError, QueueError};
+pub use self::error::{DecompositionError, EndError, Error, NameError, QueueError};
 pub use self::exec::exec;
 pub use self::halo::Halo;
 pub use self::hook::{exec_on_rail, hook, hook_on_rail};

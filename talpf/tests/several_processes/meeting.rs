@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common;
-use ibverbs_sim::{SocketWire, Wire};
+use ibverbs_sim::{LinkModel, SocketWire, Wire};
 use talpf::{Config, Error, SyncMode, hook};
 use talpf_runtime::Runtime;
 
@@ -23,6 +23,13 @@ fn processes_with_other_settings_do_not_run() {
     check_refused([7, 8].map(|credits| Config { credits, ..common::unwatched(2, 1) }), "credits");
     let checks = |check_conflicts| Config { check_conflicts, ..common::unwatched(2, 1) };
     check_refused([true, false].map(checks), "check of conflicts");
+}
+
+#[test]
+fn a_link_model_is_for_ranks_in_one_process() {
+    let mut config = common::unwatched(2, 1);
+    config.device.link = Some(LinkModel::IDEAL);
+    check_refused([config.clone(), config], "hook needs a run without a link model");
 }
 
 #[test]
