@@ -45,7 +45,7 @@ pub(crate) struct Sender {
     /// Number of the run, unique in this process.
     pub(crate) run: u64,
     pub(crate) checks_conflicts: bool,
-    /// `true` if what needs no guard at a rank of this process need not pass the device.
+    /// `true` if what is sent to a rank of this process need not be announced by the device.
     pub(crate) signals_directly: bool,
 }
 

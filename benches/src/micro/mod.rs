@@ -1,6 +1,7 @@
 //! Micro-benchmarks: one task, one request, one put, one item of a queue, one sync, one trace record.
 
 mod allreduce;
+mod bsp;
 mod multicast;
 mod notify;
 mod phaser;
@@ -46,6 +47,7 @@ pub fn run(only: &str) -> Result<Report, Error> {
     phaser::measure(&mut report)?;
     sync::measure(&mut report)?;
     superstep::measure(&mut report)?;
+    bsp::measure(&mut report)?;
     allreduce::measure(&mut report)?;
     trace::measure(&mut report)?;
     spans::measure(&mut report)?;

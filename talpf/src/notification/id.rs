@@ -86,8 +86,8 @@ impl Id {
 
     /// Adds a notification that was let land and that no wait has taken.
     #[inline]
-    pub(super) fn keep(&mut self, number: ArrivalNumber) -> Position {
-        self.untaken.push_back(Untaken::Coming(number));
+    pub(super) fn keep(&mut self, untaken: Untaken) -> Position {
+        self.untaken.push_back(untaken);
         self.first.wrapping_add(self.untaken.len() as Position - 1)
     }
 

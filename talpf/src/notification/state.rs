@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Notification;
 use super::follows::{Admitted, Follows};
-use super::id::{Admission, Waiter, WaiterNumber, Waiting};
+use super::id::{Admission, Untaken, Waiter, WaiterNumber, Waiting};
 use super::ids::Ids;
 use super::under_way::{Coming, UnderWay};
 use crate::numbers::{ArrivalNumber, Rank};
@@ -71,7 +71,7 @@ impl State {
             let is_awaited = waiter.is_some();
             let number = under_way.add(Coming::new(notification, writer, waiter, true));
             if !is_awaited {
-                under_way.set_position(number, of_id.keep(number));
+                under_way.set_position(number, of_id.keep(Untaken::Coming(number)));
             }
             operation.admit(number);
             follows.lists().admitted.push(Admitted { number, source, operation });

@@ -107,7 +107,7 @@ impl NotificationTable {
     }
 
     /// Posts or parks an operation whose bytes `writer` writes, or returns it. A `quick` operation
-    /// is posted under the lock.
+    /// is carried out or posted under the lock.
     #[inline]
     pub(crate) fn land<L: Landing>(
         &self,
@@ -115,6 +115,7 @@ impl NotificationTable {
         writer: Rank,
         quick: bool,
         mut operation: L,
+        follows: &mut Follows,
     ) -> Outcome<L> {
         let notification @ Notification { source, id, .. } = notified.notification;
         let mut state = self.state.lock();
@@ -147,10 +148,17 @@ impl NotificationTable {
             }
             Admission::Refused => return Outcome::Refused(operation),
         };
+        if quick && operation.carry_out() {
+            if waiter.is_none() {
+                of_id.keep(Untaken::Arrived(notification));
+            }
+            self.deliver(&mut state, waiter, notification, follows);
+            return Outcome::Posted(operation);
+        }
         let is_awaited = waiter.is_some();
         let number = under_way.add(Coming::new(notification, writer, waiter, !quick));
         if !is_awaited {
-            under_way.set_position(number, of_id.keep(number));
+            under_way.set_position(number, of_id.keep(Untaken::Coming(number)));
         }
         operation.admit(number);
         let post = if quick {
@@ -193,20 +201,29 @@ impl NotificationTable {
         if !coming.posting {
             state.under_way.remove(number);
         }
-        match waiter {
-            Some(waiter) => {
-                self.count_waits(-1);
-                follows.end(waiter.completion, Ok(notification));
-            }
-            None => {
-                let id = notification.id;
-                state.ids.of(id).arrive(position, notification);
-                if state.ids.has_private(id) {
-                    state.pass_to_listener(id, follows);
-                }
-            }
+        if waiter.is_none() {
+            state.ids.of(notification.id).arrive(position, notification);
         }
+        self.deliver(&mut state, waiter, notification, follows);
         Some(notification)
+    }
+
+    /// Ends the wait that a notification which has arrived is for, or passes it to the listener of its
+    /// id.
+    #[inline]
+    fn deliver(
+        &self,
+        state: &mut State,
+        waiter: Option<Waiter>,
+        notification: Notification,
+        follows: &mut Follows,
+    ) {
+        if let Some(waiter) = waiter {
+            self.count_waits(-1);
+            follows.end(waiter.completion, Ok(notification));
+        } else if state.ids.has_private(notification.id) {
+            state.pass_to_listener(notification.id, follows);
+        }
     }
 
     /// Begins a wait for an id, with the inbox in which a put may land. Returns its number, unless it

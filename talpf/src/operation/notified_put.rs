@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::immediate::Immediate;
 use crate::notification::{Notification, NotifiedClaim};
 use crate::numbers::{ArrivalNumber, LOCAL_SLOT, Rank};
+use crate::peer::Peers;
 use crate::sender::RoundState;
 use crate::slot::{Located, RemoteRegion};
 use crate::window::{Claim, Kind, Landing, Outcome, Parked, Post};
@@ -145,6 +146,7 @@ struct ShortNotified<'a> {
     notified: NotifiedClaim,
     bytes: &'a [u8],
     arrival: Option<ArrivalNumber>,
+    is_carried_out: bool,
 }
 
 impl ShortNotified<'_> {
@@ -159,6 +161,22 @@ impl ShortNotified<'_> {
 }
 
 impl Landing for ShortNotified<'_> {
+    /// Writes the bytes, if whatever was posted to the target before has been carried out.
+    fn carry_out(&mut self) -> bool {
+        let Transfer { target, remote, .. } = self.at;
+        let origin = &self.round.sender;
+        let endpoint = &origin.own.endpoint;
+        let is_drained = || endpoint.is_drained(target);
+        if origin.signals_directly && is_drained() && Peers::may_end_waits() {
+            let write = Request::Write { remote };
+            // A thread that carries out requests of this queue pair may have taken over the write:
+            // then the put is posted, and writes the same bytes again before it announces itself.
+            self.is_carried_out = self.bytes.is_empty()
+                || endpoint.post_inline(target, write, self.bytes).is_ok() && is_drained();
+        }
+        self.is_carried_out
+    }
+
     fn post(&mut self) -> Post {
         let Some(number) = self.arrival else {
             return Post::Nothing;
@@ -202,10 +220,12 @@ fn land(
     if let Some(error) = origin.error() {
         return Err(error);
     }
-    let put = ShortNotified { round, at, notified, bytes, arrival: None };
+    let put = ShortNotified { round, at, notified, bytes, arrival: None, is_carried_out: false };
     match origin.peers.land_notified(at.target, notified, round.rank, true, put) {
-        Outcome::Posted(_) => {
-            origin.peers.notify_waiting(at.target);
+        Outcome::Posted(put) => {
+            if !put.is_carried_out {
+                origin.peers.notify_waiting(at.target);
+            }
             Ok(None)
         }
         Outcome::Parked => Ok(None),

@@ -156,7 +156,13 @@ impl Peers {
         operation: L,
     ) -> Outcome<L> {
         match &self.0[target.index()] {
-            Peer::Local(peer) => peer.notifications.land(notified, writer, quick, operation),
+            Peer::Local(peer) => {
+                let mut follows = Follows::default();
+                let outcome =
+                    peer.notifications.land(notified, writer, quick, operation, &mut follows);
+                self.follow_up_as_poster(target, &mut follows);
+                outcome
+            }
             Peer::Remote(peer) => peer.request_inbox(notified, operation),
         }
     }

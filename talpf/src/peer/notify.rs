@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use smallvec::SmallVec;
 
 use super::{LocalPeer, Peer, Peers};
+use crate::notification::Follows;
 use crate::numbers::Rank;
 
 /// Ranks for which a thread still has to make progress.
@@ -45,6 +46,22 @@ impl Peers {
         }
     }
 
+    /// Returns `true` if this thread may end the waits of others: it makes no progress already, nor
+    /// unwinds.
+    #[inline]
+    pub(crate) fn may_end_waits() -> bool {
+        !std::thread::panicking() && NEXT.with_borrow(Option::is_none)
+    }
+
+    /// Runs the deferred actions of notifications of `target` that this thread has carried out. The
+    /// caller holds no lock, and [`Peers::may_end_waits`] was `true`.
+    #[inline]
+    pub(super) fn follow_up_as_poster(&self, target: Rank, follows: &mut Follows) {
+        if !follows.is_nothing() {
+            self.progress_in_sequence(|| self.follow_up(target, follows));
+        }
+    }
+
     /// Makes progress for `target`. If that leads to further notifications (by control messages,
     /// retried operations, actions of tasks that become ready), they follow one after another, not
     /// nested.
@@ -53,31 +70,36 @@ impl Peers {
             // Drops of a body that unwinds must not mix with guards of other tasks.
             return;
         }
-        let is_first = NEXT.with_borrow_mut(|next| match next {
-            Some(Next { peers, ranks }) => {
-                if std::ptr::eq(*peers, self.0.as_ptr()) && !ranks.contains(&target) {
-                    ranks.push(target);
-                }
-                false
+        let is_first = NEXT.with_borrow_mut(|next| {
+            if let Some(Next { peers, ranks }) = next
+                && std::ptr::eq(*peers, self.0.as_ptr())
+                && !ranks.contains(&target)
+            {
+                ranks.push(target);
             }
-            None => {
-                *next = Some(Next { peers: self.0.as_ptr(), ranks: SmallVec::new() });
-                true
-            }
+            next.is_none()
         });
-        if !is_first {
-            return;
+        if is_first {
+            self.progress_in_sequence(|| {
+                self.local(target).into_iter().for_each(LocalPeer::progress)
+            });
         }
+    }
+
+    /// Calls `first`, and then makes progress for the ranks that this thread has posted to meanwhile.
+    #[inline]
+    fn progress_in_sequence(&self, first: impl FnOnce()) {
+        NEXT.set(Some(Next { peers: self.0.as_ptr(), ranks: SmallVec::new() }));
         let _clear = ClearOnDrop;
-        let mut target = Some(target);
+        first();
         // As many as there are ranks: the polling tasks find what arrives after that.
-        for _ in 0..self.len() {
+        for _ in 1..self.len() {
+            let first = |next: &mut Next| (!next.ranks.is_empty()).then(|| next.ranks.remove(0));
+            let target = NEXT.with_borrow_mut(|next| next.as_mut().and_then(first));
             let Some(peer) = target.and_then(|rank| self.local(rank)) else {
                 return;
             };
             peer.progress();
-            let first = |next: &mut Next| (!next.ranks.is_empty()).then(|| next.ranks.remove(0));
-            target = NEXT.with_borrow_mut(|next| next.as_mut().and_then(first));
         }
     }
 }

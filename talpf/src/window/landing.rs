@@ -25,6 +25,12 @@ pub(crate) enum Post {
 pub(crate) trait Landing: Send {
     /// Posts the operation.
     fn post(&mut self) -> Post;
+    /// Carries the operation out at once, if the device need not announce it to the target. Returns
+    /// `false` if the operation is to be posted.
+    #[inline]
+    fn carry_out(&mut self) -> bool {
+        false
+    }
     /// Sets the number with which the operation announces itself, if that is no round.
     fn admit(&mut self, _number: ArrivalNumber) {}
     /// Returns `true` if the issuer polls the window, and gets the operation back instead of
