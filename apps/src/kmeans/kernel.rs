@@ -64,12 +64,17 @@ pub fn add(sums: &mut [f64], more: &[f64]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// Moves centres to the means of their points; one without points stays.
+/// Moves centres to the means of their points; one without points stays. Sums are those of all parts
+/// of the points, in this order (`parts x clusters x 3`).
 pub fn advance(centres: &mut [f64], sums: &[f64]) {
     let (centres, _) = centres.as_chunks_mut::<AXES>();
     let (sums, _) = sums.as_chunks::<SUMS>();
-    for (centre, [x, y, count]) in centres.iter_mut().zip(sums) {
-        if *count > 0.0 {
+    let clusters = centres.len();
+    for (cluster, centre) in centres.iter_mut().enumerate() {
+        let mut all = [0.0; SUMS];
+        sums[cluster..].iter().step_by(clusters).for_each(|part| add(&mut all, part));
+        let [x, y, count] = all;
+        if count > 0.0 {
             *centre = [x / count, y / count];
         }
     }
@@ -88,6 +93,13 @@ mod tests {
         let mut centres = centres;
         advance(&mut centres, &sums);
         assert_eq!(centres, [3.0, 0.5, 7.5, 2.5, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn centres_are_means_of_the_points_of_all_parts() {
+        let mut centres = [1.0, 2.0, 3.0, 4.0];
+        advance(&mut centres, &[2.0, 4.0, 1.0, 0.0, 0.0, 0.0, 6.0, 0.0, 3.0, 0.0, 0.0, 0.0]);
+        assert_eq!(centres, [2.0, 1.0, 3.0, 4.0]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Clusters of points by k-means, whose ranks need each other's sums in every step.
 //!
 //! Each rank has a share of the points, in blocks. In a step every block assigns its points to the
-//! nearest of some centres and sums them up; the sums of all ranks are reduced, and every rank moves the
-//! centres to the means of their points. No step begins before the one before has ended at all ranks:
-//! what a step costs beside its points is the reduction.
+//! nearest of some centres and sums them up; the ranks exchange their sums, and every rank reduces
+//! them in the same order and moves the centres to the means of their points. No step begins before
+//! all ranks have ended the one before: what a step costs beside its points is the exchange.
 //!
 //! Coordinates are whole numbers, whose sums are exact. So every variant gives the bits of
 //! [`serial`].
@@ -24,6 +24,9 @@ pub use problem::Problem;
 /// The centres (`clusters x 2`).
 pub type Solution = run::Solution<Matrix>;
 
+/// Kind of work of a distance between a point and a centre.
+pub(crate) const WORK: &str = "kmeans";
+
 /// K-means as an application.
 #[derive(Debug)]
 pub struct Kmeans;
@@ -33,11 +36,27 @@ impl App for Kmeans {
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,
         Variant::ForkJoin,
+        Variant::Lpf,
         Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfMsg,
+        Variant::TalpfGet,
+        Variant::TalpfNotify,
         Variant::Tampi,
         Variant::TampiBlocking,
     ];
-    const USUAL: Variant = Variant::TalpfDefault;
+    const REPLAYED: &'static [Variant] = &[
+        Variant::TalpfDefault,
+        Variant::TalpfCached,
+        Variant::TalpfCachedBarrier,
+        Variant::TalpfCachedAck,
+        Variant::TalpfMsg,
+        Variant::TalpfGet,
+        Variant::Tampi,
+        Variant::TampiBlocking,
+    ];
     const KERNELS: &'static [&'static str] = &["assign"];
     type Problem = Problem;
     type Outcome = Matrix;
@@ -45,10 +64,10 @@ impl App for Kmeans {
     const FORK_JOIN: ForkJoin<Self> = fork_join::solve;
     const TASKS: Tasks<Self> = tasks::solve;
 
-    /// Counts the points, and the sums of all blocks.
+    /// Counts the points, and the sums of all blocks and at each rank of all ranks.
     fn bytes(_: Variant, problem: &Problem, ranks: usize) -> u64 {
         let blocks = problem.points() / problem.block() + ranks;
-        let cells = kernel::AXES * problem.points() + blocks * problem.sums();
+        let cells = kernel::AXES * problem.points() + (blocks + ranks * ranks) * problem.sums();
         (cells * size_of::<f64>()) as u64
     }
 

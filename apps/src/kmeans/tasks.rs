@@ -1,25 +1,27 @@
-//! Tasks and a reduction: each block of points is assigned by a task, and the sums of all ranks are
-//! reduced before the centres move.
+//! Tasks and an exchange of sums: one program for all variants with ranks.
+//!
+//! A step has two parts: the tasks that assign the blocks of points and add up the sums of the rank,
+//! with their exchange ([`exchange`]); and, once the sums of all ranks are here, the task that moves
+//! the centres.
+
+mod exchange;
 
 use std::sync::Arc;
 
-use talpf_runtime::Array;
-use talpf_runtime::operator::Sum;
+use talpf_runtime::{Array, Scope};
 
-use super::{Problem, Solution, kernel, result};
-use crate::Error;
-use crate::partition::share;
+use self::exchange::SumExchange;
+use super::{Problem, Solution, WORK, kernel, result};
+use crate::partition::{pieces, share};
 use crate::run::{
-    Allreduce, LOOKAHEAD, Machine, Observer, Part, Problem as _, RankContext, RankSpeed, RunInput,
-    Step, Variant, declare_count, solve_on_ranks,
+    LOOKAHEAD, Machine, Observer, Part, Problem as _, RankContext, RankSpeed, RunInput, Step,
+    Steps, Variant, declare_count, solve_on_ranks,
 };
-
-/// Number of the lane of the reduction.
-const LANE: u8 = 1;
+use crate::{Error, memory};
 
 /// Moves the centres of `problem` with tasks on the ranks and workers of `machine`.
 ///
-/// **Errors**: [`Error::Talpf`].
+/// **Errors**: [`Error::Talpf`], [`Error::Tampi`].
 pub(super) fn solve(
     problem: &Problem,
     machine: Machine,
@@ -33,22 +35,21 @@ pub(super) fn solve(
 
 /// Runs the program of a rank.
 async fn rank(ctx: RankContext, input: Arc<RunInput<Problem>>) -> Result<Part, Error> {
-    let share = Share::new(&ctx, &input)?;
-    let allreduce = Allreduce::new(&ctx, LANE, input.problem.sums(), Sum).await?;
-    let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
+    let share = Share::new(&ctx, &input).await?;
+    let steps = Steps { count: input.problem.steps(), unroll: 1, parts: 2 };
 
     ctx.barrier().await?;
     let started = ctx.now();
-    for _ in 0..input.problem.steps() {
-        lookahead.step().await?;
-        share.spawn_assignments(&ctx)?;
-        allreduce.spawn(ctx.group(), &share.sums.all())?;
-        let advance = ctx.group().task("move").input(&share.sums.all());
-        advance
-            .inout(&share.centres.all())
-            .spawn(|sums, mut centres| kernel::advance(&mut centres, &sums))?;
-        declare_count(&ctx, &input.observer, Step::Spawned(&ctx), &share.centres.all())?;
-    }
+    let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
+    ctx.spawn_steps(input.machine, steps, &mut lookahead, |step, _, part| {
+        if part == 0 {
+            share.declare_assignments(step)?;
+            return share.exchange.declare(step);
+        }
+        share.declare_move(step)?;
+        declare_count(&ctx, &input.observer, step, &share.centres.all())
+    })
+    .await?;
     ctx.group().wait().await?;
     let ended = ctx.now();
 
@@ -64,48 +65,70 @@ struct Share {
     centres: Array<f64>,
     /// Sums of each block, a tile for each.
     partial: Array<f64>,
-    /// Sums of the rank, and then of all ranks.
-    sums: Array<f64>,
+    exchange: SumExchange,
+    clusters: usize,
     speed: RankSpeed,
+    /// `true` if bodies are executed.
+    executes: bool,
 }
 
 impl Share {
-    fn new(ctx: &RankContext, input: &RunInput<Problem>) -> Result<Self, Error> {
-        let problem = input.problem;
-        let points = kernel::points(share(problem.points(), ctx.rank(), ctx.size()));
+    async fn new(ctx: &RankContext, input: &RunInput<Problem>) -> Result<Self, Error> {
+        let (problem, executes) = (input.problem, input.machine.executes());
+        let own = share(problem.points(), ctx.rank(), ctx.size());
         let tile = kernel::AXES * problem.block().min(problem.points());
-        let blocks = points.len().div_ceil(tile);
+        let blocks = pieces(own.clone(), problem.block()).count();
+        let points = match executes {
+            true => kernel::points(own),
+            false => memory::untouched(kernel::AXES * own.len()),
+        };
         let (centres, sums) = (problem.first_centres(), problem.sums());
-        let array = |cells: Vec<f64>, tile| Array::new(ctx.group(), cells, tile);
         let all_centres = centres.len();
+        let array = |cells: Vec<f64>, tile| Array::new(ctx.group(), cells, tile);
         Ok(Self {
             points: array(points, tile)?,
             centres: array(centres, all_centres)?,
             partial: array(vec![0.0; blocks * sums], sums)?,
-            sums: array(vec![0.0; sums], sums)?,
+            exchange: SumExchange::new(ctx, sums).await?,
+            clusters: problem.clusters(),
             speed: RankSpeed::of(ctx, input.machine),
+            executes,
         })
     }
 
-    /// Spawns the tasks that sum up the points of a step.
-    fn spawn_assignments(&self, ctx: &RankContext) -> Result<(), Error> {
-        let blocks = self.partial.len() / self.sums.len();
-        for block in 0..blocks {
-            let speed = self.speed.clone();
-            let task = ctx.group().task("assign").input(&self.points.tile(block));
+    /// Declares the tasks that sum up the points of a step.
+    fn declare_assignments<'a>(&'a self, step: Step<'_, 'a>) -> Result<(), Error> {
+        for block in 0..self.points.tiles() {
+            let (points, speed) = (self.points.tile(block), self.speed.clone());
+            let distances = points.len() / kernel::AXES * self.clusters;
+            let task = step.task("assign").work(WORK, distances as u64).input(&points);
             let task = task.input(&self.centres.all()).output(&self.partial.tile(block));
             task.spawn(move |points, centres, sums| {
-                speed.compute(sums, |sums| {
+                speed.compute((points, centres, sums), |(points, centres, sums)| {
                     sums.fill(0.0);
-                    kernel::assign(&points, &centres, sums);
+                    kernel::assign(points, centres, sums);
                 });
             })?;
         }
-        let task = ctx.group().task("sum").input(&self.partial.all()).output(&self.sums.all());
-        Ok(task.spawn(|partial, mut sums| {
-            sums.fill(0.0);
-            let all = sums.len();
-            partial.chunks(all).for_each(|partial| kernel::add(&mut sums, partial));
+        let task = step.task("sum").input(&self.partial.all()).output(&self.exchange.own());
+        let executes = self.executes;
+        Ok(task.spawn_borrowed(move |partial, sums| {
+            if executes {
+                sums.fill(0.0);
+                let len = sums.len();
+                partial.chunks(len).for_each(|partial| kernel::add(sums, partial));
+            }
+        })?)
+    }
+
+    /// Declares the task that moves the centres by the sums of all ranks.
+    fn declare_move<'a>(&'a self, step: Step<'_, 'a>) -> Result<(), Error> {
+        let task = step.task("move").input(&self.exchange.all()).inout(&self.centres.all());
+        let executes = self.executes;
+        Ok(task.spawn_borrowed(move |sums, centres| {
+            if executes {
+                kernel::advance(centres, sums);
+            }
         })?)
     }
 }

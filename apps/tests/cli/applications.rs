@@ -32,7 +32,6 @@ fn variants(app: &str) -> Vec<&'static str> {
     variants.extend(match app {
         "gauss-seidel" => &["lpf", "talpf-default", "talpf-lanes", "talpf-notify"][..],
         "matmul-g" => &["talpf-get"],
-        "kmeans" => &["talpf-default"],
         _ => &[
             "lpf",
             "talpf-default",
@@ -42,6 +41,7 @@ fn variants(app: &str) -> Vec<&'static str> {
             "talpf-get",
         ],
     });
+    variants.extend((app == "kmeans").then_some(["talpf-msg", "talpf-notify"]).iter().flatten());
     variants.extend(["tampi", "tampi-blocking"]);
     variants
 }
@@ -112,7 +112,7 @@ fn no_variant_reads_and_writes_one_location_in_a_round() {
         for variant in variants(app).iter().chain(more) {
             let replays = !["talpf-raw-cached", "talpf-notify"].contains(variant);
             let has_tasks = variant.starts_with("ta") && replays;
-            let can_replay = has_tasks && !["histogram", "kmeans", "mandelbrot"].contains(&app);
+            let can_replay = has_tasks && !["histogram", "mandelbrot"].contains(&app);
             for replay in [""].into_iter().chain(can_replay.then_some("--replay")) {
                 let run = format!("{small} --ranks 4 --variant {variant} {replay}");
                 let text = stdout_of(&talpf(&format!("{run} --check --check-conflicts")));
@@ -147,6 +147,7 @@ fn replay_is_shown_in_results_and_traces() {
         "jacobi --rows 37 --cols 23 --block 8 --steps 9 --variant talpf-msg",
         "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9 --variant tampi",
         "nbody --particles 101 --block 10 --steps 3 --variant talpf-get",
+        "kmeans --points 101 --block 10 --steps 3 --variant talpf-cached-ack",
     ] {
         for (option, replayed) in [("", false), (" --replay", true)] {
             let outputs = format!("--trace {} --json {}", folder.path().display(), json.display());

@@ -12,7 +12,7 @@ const SHAPES: [[usize; 4]; 5] = [
     // Clusters without points; blocks that are larger than a share.
     [9, 20, 7, 3],
     [500, 1, 1_000, 2],
-    // A reduction whose blocks are folded by one rank each.
+    // More sums than points.
     [300, 700, 40, 2],
 ];
 

@@ -4,6 +4,7 @@ use talpf_apps::gauss_seidel::GaussSeidel;
 use talpf_apps::heat;
 use talpf_apps::histogram::{self, Histogram};
 use talpf_apps::jacobi::Jacobi;
+use talpf_apps::kmeans::{self, Kmeans};
 use talpf_apps::matmul::{self, Matmul};
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::{self, Nbody, Particles};
@@ -94,6 +95,14 @@ fn products_are_serial_for_any_number_of_multiplications() {
 }
 
 #[test]
+fn clusters_are_serial_for_any_shape() {
+    for [points, clusters, block, steps] in [[1_001, 13, 100, 5], [9, 20, 7, 3], [500, 1, 900, 1]] {
+        let problem = kmeans::Problem::new(points, clusters, block, steps).unwrap();
+        check::<Kmeans>(&problem, &[1, 2, 3, 8], &[1, 2]);
+    }
+}
+
+#[test]
 fn slow_ranks_are_serial() {
     let slowed = |machine: Machine| {
         machine.slowed(Some(Slowdown { rank: Some(1), factor: 3.0 })).replaying(true)
@@ -121,6 +130,7 @@ fn progress_counts_every_step_once() {
     progress_is_counted::<Jacobi>(&heat([20, 20, 4, 17]));
     progress_is_counted::<GaussSeidel>(&heat([20, 20, 4, 17]));
     progress_is_counted::<Nbody>(&gravity([20, 4, 17]));
+    progress_is_counted::<Kmeans>(&kmeans::Problem::new(20, 4, 3, 17).unwrap());
 }
 
 #[test]
