@@ -345,8 +345,8 @@ pub enum Error {
 
     /// An application, or a variant of it, does not run in virtual time.
     #[error(
-        "{what} does not run in virtual time: jacobi, gauss-seidel, nbody and matmul do, in their \
-         variants with ranks"
+        "{what} does not run in virtual time: jacobi, gauss-seidel, nbody, matmul, kmeans and \
+         mandelbrot do, in their variants with ranks"
     )]
     NotSimulated {
         /// Name of the application or the variant.

@@ -33,6 +33,7 @@ pub struct Kmeans;
 
 impl App for Kmeans {
     const NAME: &'static str = "kmeans";
+    const WORK: &'static [&'static str] = &[WORK];
     const VARIANTS: &'static [Variant] = &[
         Variant::Serial,
         Variant::ForkJoin,

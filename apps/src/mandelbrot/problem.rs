@@ -46,6 +46,12 @@ impl Problem {
         start..self.size.min(start + self.block)
     }
 
+    /// Returns the step and the piece with a number among the pieces of all steps.
+    pub(super) fn piece(&self, number: u64) -> (usize, usize) {
+        let (number, pieces) = (number as usize, self.pieces());
+        (number / pieces, number % pieces)
+    }
+
     /// Returns the count of a piece of a step, which is also its work.
     pub(super) fn count(&self, step: usize, piece: usize) -> u64 {
         kernel::rows(step, self.rows(piece), self.size, self.limit)

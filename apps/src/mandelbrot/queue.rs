@@ -12,7 +12,8 @@ use futures::stream::FuturesUnordered;
 use futures::{SinkExt, StreamExt, select_biased};
 use talpf::{Context, QueueReceiver, QueueSender};
 
-use super::Problem;
+use super::tasks::Known;
+use super::{Problem, WORK};
 use crate::Error;
 use crate::run::{Part, Problem as _, RankContext, RankSpeed, RunInput};
 
@@ -26,10 +27,11 @@ pub(super) async fn rank(
     ctx: RankContext,
     one_sided: Context,
     input: Arc<RunInput<Problem>>,
+    known: Arc<Known>,
 ) -> Result<Part, Error> {
     let ranks = one_sided.size();
     // The workers of a process may compute for any of its ranks.
-    let ahead = input.machine.workers() + 1;
+    let ahead = input.machine.workers_of_rank() + 1;
     let counts = one_sided.remote_queue::<Counted>(MASTER, 0..ranks, ahead).await?;
     let (mut senders, mut receiver) = (Vec::new(), None);
     for worker in 0..ranks {
@@ -38,7 +40,7 @@ pub(super) async fn rank(
         receiver = receiver.or(pieces.receiver);
     }
     let (problem, speed) = (input.problem, RankSpeed::of(&ctx, input.machine));
-    let worker = Worker { ctx: &ctx, problem, speed };
+    let worker = Worker { ctx: &ctx, problem, known: &known, speed };
 
     ctx.barrier().await?;
     let started = ctx.now();
@@ -82,7 +84,7 @@ async fn give_out(
         if let (Some(worker), Some(number)) = (counted.source(), numbers.next()) {
             workers[worker.0 as usize].send(number).await?;
         }
-        let (step, piece) = (number as usize / pieces, number as usize % pieces);
+        let (step, piece) = input.problem.piece(number);
         counts[piece] += count as f64;
         left[step] -= 1;
         if left[step] == 0 {
@@ -96,6 +98,7 @@ async fn give_out(
 struct Worker<'w> {
     ctx: &'w RankContext,
     problem: Problem,
+    known: &'w Known,
     speed: RankSpeed,
 }
 
@@ -128,13 +131,12 @@ impl Worker<'_> {
     /// Spawns the task that counts a piece. Returns its count once the rank, which may be slow, has it.
     fn spawn(&self, number: u64) -> Result<oneshot::Receiver<Counted>, Error> {
         let (problem, speed) = (self.problem, self.speed.clone());
+        let (step, piece) = problem.piece(number);
         let (sender, receiver) = oneshot::channel();
         let answer = Answer { counted: [number, 0], sender: Some(sender) };
-        self.ctx.group().task("rows").spawn(move || {
-            speed.compute(answer, |answer| {
-                let (number, pieces) = (number as usize, problem.pieces());
-                answer.counted[1] = problem.count(number / pieces, number % pieces);
-            });
+        let task = self.ctx.group().task("rows").work(WORK, self.known.work(step, piece));
+        task.spawn(move || {
+            speed.compute(answer, |answer| answer.counted[1] = problem.count(step, piece));
         })?;
         Ok(receiver)
     }

@@ -1,10 +1,11 @@
 //! Tasks on ranks: the best static distribution of the pieces, or a master that gives them out.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use talpf_runtime::Array;
 
-use super::{Problem, Solution, queue, result};
+use super::{Problem, Solution, WORK, queue, result};
 use crate::Error;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, Problem as _, RankContext, RankSpeed, RunInput, Step,
@@ -28,48 +29,67 @@ pub(super) fn solve(
         }
         result(counts)
     };
-    let is_static = variant != Variant::TalpfQueue;
-    // Not part of the time: nobody knows the work of a piece before the run.
-    let sorted = (0..problem.steps()).filter(|_| is_static).map(|step| by_work(problem, step));
-    let sorted: Arc<[_]> = sorted.collect();
+    let known = Arc::new(Known::of(problem, machine, variant));
     let program = move |ctx: RankContext, input: Arc<RunInput<Problem>>| {
-        let sorted = Arc::clone(&sorted);
+        let known = Arc::clone(&known);
         async move {
             match ctx.clone() {
-                RankContext::OneSided(one_sided, _) if !is_static => {
-                    queue::rank(ctx, one_sided, input).await
+                RankContext::OneSided(one_sided, _) if variant == Variant::TalpfQueue => {
+                    queue::rank(ctx, one_sided, input, known).await
                 }
-                _ => rank(ctx, input, &sorted).await,
+                _ => rank(ctx, input, &known).await,
             }
         }
     };
     solve_on_ranks(problem, machine, variant, observer, program, assemble)
 }
 
-/// Pieces of a step with their work, the largest first.
-type Sorted = Vec<(u64, usize)>;
+/// Numbers that are found before a run, and not in its time: nobody knows the work of a piece before
+/// it was computed.
+pub(super) struct Known {
+    /// Counts of the pieces of each step, if a static distribution or virtual time needs them.
+    counts: Vec<Vec<u64>>,
+    /// Pieces of each rank in each step, with a static distribution.
+    shares: Vec<Vec<Vec<usize>>>,
+}
+
+impl Known {
+    fn of(problem: &Problem, machine: Machine, variant: Variant) -> Self {
+        let is_static = variant != Variant::TalpfQueue;
+        let is_needed = is_static || machine.simulation().is_some();
+        let counts_of = |step| (0..problem.pieces()).map(move |piece| problem.count(step, piece));
+        let steps = (0..problem.steps()).filter(|_| is_needed);
+        let counts: Vec<Vec<u64>> = steps.map(|step| counts_of(step).collect()).collect();
+        let distributed = counts.iter().filter(|_| is_static);
+        let shares = distributed.map(|counts| distribute(counts, machine.ranks())).collect();
+        Self { counts, shares }
+    }
+
+    /// Returns the work of a piece in virtual time, which alone takes it into account.
+    pub(super) fn work(&self, step: usize, piece: usize) -> u64 {
+        self.counts.get(step).map_or(0, |counts| counts[piece])
+    }
+}
 
 /// Runs the program of a rank that has its pieces of all steps from the start.
 async fn rank(
     ctx: RankContext,
     input: Arc<RunInput<Problem>>,
-    sorted: &[Sorted],
+    known: &Known,
 ) -> Result<Part, Error> {
     let problem = input.problem;
-    let own_pieces = |sorted: &Sorted| distribute(sorted, ctx.size()).swap_remove(ctx.rank());
-    let steps: Vec<Vec<usize>> = sorted.iter().map(own_pieces).collect();
     let counts = Array::new(ctx.group(), vec![0.0; problem.pieces()], 1)?;
     let speed = RankSpeed::of(&ctx, input.machine);
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
 
     ctx.barrier().await?;
     let started = ctx.now();
-    for (step, pieces) in steps.into_iter().enumerate() {
+    for (step, shares) in known.shares.iter().enumerate() {
         lookahead.step().await?;
-        for piece in pieces {
+        for &piece in &shares[ctx.rank()] {
             let speed = speed.clone();
-            let task = ctx.group().task("rows").inout(&counts.tile(piece));
-            task.spawn(move |count| {
+            let task = ctx.group().task("rows").work(WORK, known.work(step, piece));
+            task.inout(&counts.tile(piece)).spawn(move |count| {
                 speed.compute(count, |count| count[0] += problem.count(step, piece) as f64);
             })?;
         }
@@ -84,22 +104,16 @@ async fn rank(
     Ok(Part { result, started, ended })
 }
 
-/// Returns the pieces of a step by their work.
-fn by_work(problem: &Problem, step: usize) -> Sorted {
-    let work = |piece| (problem.count(step, piece), piece);
-    let mut pieces: Sorted = (0..problem.pieces()).map(work).collect();
-    pieces.sort_unstable_by(|one, other| other.cmp(one));
-    pieces
-}
-
-/// Distributes sorted pieces by their work: the largest goes to the rank that has the least so far, then
-/// the next one. Returns the pieces of each rank.
-fn distribute(pieces: &[(u64, usize)], ranks: usize) -> Vec<Vec<usize>> {
+/// Distributes the pieces of a step by their counts: the largest goes to the rank that has the least so
+/// far, then the next one. Returns the pieces of each rank.
+fn distribute(counts: &[u64], ranks: usize) -> Vec<Vec<usize>> {
+    let mut pieces: Vec<usize> = (0..counts.len()).collect();
+    pieces.sort_by_key(|piece| Reverse(counts[*piece]));
     let mut given = vec![(0, Vec::new()); ranks];
-    for (work, piece) in pieces {
+    for piece in pieces {
         if let Some((sum, own)) = given.iter_mut().min_by_key(|(sum, _)| *sum) {
-            *sum += work;
-            own.push(*piece);
+            *sum += counts[piece];
+            own.push(piece);
         }
     }
     given.into_iter().map(|(_, own)| own).collect()
@@ -111,11 +125,12 @@ mod tests {
 
     #[test]
     fn a_distribution_is_even_and_has_all_pieces() {
-        let pieces = [(9, 4), (7, 0), (6, 2), (5, 1), (3, 5), (2, 3)];
-        assert_eq!(distribute(&pieces, 2), [vec![4, 1, 3], vec![0, 2, 5]]);
-        assert_eq!(distribute(&pieces, 1)[0].len(), 6);
+        let counts = [7, 5, 6, 2, 9, 3];
+        assert_eq!(distribute(&counts, 2), [vec![4, 1, 3], vec![0, 2, 5]]);
+        assert_eq!(distribute(&counts, 1)[0].len(), 6);
         let problem = Problem::new(30, 50, 4, 1).unwrap();
-        let mut all = distribute(&by_work(&problem, 0), 3).concat();
+        let known = Known::of(&problem, Machine::new(3, 1).unwrap(), Variant::TalpfDefault);
+        let mut all = known.shares[0].concat();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..8));
     }

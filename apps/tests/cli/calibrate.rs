@@ -12,7 +12,7 @@ fn a_measured_profile_has_all_costs_and_runs_are_simulated_on_it() {
     let profile = folder.path().join("mine.toml");
     let text =
         stdout_of(&talpf(&format!("calibrate --quick --repeat 1 --out {}", profile.display())));
-    for app in ["jacobi", "gauss-seidel", "nbody", "matmul"] {
+    for app in ["jacobi", "gauss-seidel", "nbody", "matmul", "kmeans", "mandelbrot"] {
         let lines = text.lines().filter(|line| line.starts_with(&format!("{app}, ")));
         let predicted = lines.filter(|line| line.contains(", predicted ") && line.ends_with(" %"));
         assert_eq!(predicted.count(), 4, "{text}");

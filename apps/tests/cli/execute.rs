@@ -8,7 +8,7 @@ use tempfile::tempdir;
 use crate::{error_of, stdout_of, talpf, value};
 
 /// Runs with the variants that have an exchange each.
-const RUNS: [(&str, &[&str]); 4] = [
+const RUNS: [(&str, &[&str]); 6] = [
     (
         "jacobi --rows 300 --cols 700 --block 32 --steps 9",
         &["lpf", "talpf-default", "talpf-cached-ack", "talpf-raw-cached", "talpf-get", "tampi"],
@@ -22,6 +22,11 @@ const RUNS: [(&str, &[&str]); 4] = [
         &["talpf-cached-barrier", "tampi", "tampi-blocking"],
     ),
     ("matmul --size 150 --block 16 --iterations 3", &["talpf-cached-ack", "talpf-get", "tampi"]),
+    (
+        "kmeans --points 2003 --clusters 9 --block 100 --steps 3",
+        &["lpf", "talpf-msg", "talpf-notify", "tampi"],
+    ),
+    ("mandelbrot --size 60 --limit 90 --block 2 --steps 3", &["talpf-default", "talpf-queue"]),
 ];
 
 #[test]

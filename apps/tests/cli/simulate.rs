@@ -8,8 +8,8 @@ use tempfile::tempdir;
 
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
-/// Variants of applications on a ring of ranks that run in virtual time.
-const ON_RING: [&str; 8] = [
+/// Variants of most applications that run in virtual time.
+const USUAL: [&str; 8] = [
     "lpf",
     "talpf-default",
     "talpf-cached",
@@ -21,7 +21,7 @@ const ON_RING: [&str; 8] = [
 ];
 
 /// Small runs whose sizes do not divide, with the variants that run in virtual time.
-const SMALL: [(&str, &[&str]); 4] = [
+const SMALL: [(&str, &[&str]); 7] = [
     (
         "jacobi --rows 37 --cols 23 --block 8 --steps 9",
         &[
@@ -41,8 +41,11 @@ const SMALL: [(&str, &[&str]); 4] = [
         "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
         &["lpf", "talpf-default", "talpf-lanes", "talpf-notify", "tampi", "tampi-blocking"],
     ),
-    ("nbody --particles 101 --block 10 --steps 3", &ON_RING),
-    ("matmul --size 61 --block 8 --iterations 3", &ON_RING),
+    ("nbody --particles 101 --block 10 --steps 3", &USUAL),
+    ("matmul --size 61 --block 8 --iterations 3", &USUAL),
+    ("kmeans --points 1001 --clusters 7 --block 100 --steps 3", &USUAL),
+    ("kmeans --points 1001 --clusters 7 --block 100 --steps 3", &["talpf-msg", "talpf-notify"]),
+    ("mandelbrot --size 41 --limit 60 --block 3 --steps 3", &["talpf-default", "talpf-queue"]),
 ];
 
 /// Runs `options` on a profile. Returns what is printed, the JSON and the trace.
@@ -146,6 +149,20 @@ fn more_cores_faster_links_and_cheaper_work_take_less_time() {
 }
 
 #[test]
+fn a_master_is_as_fast_as_the_best_static_distribution_within_a_twentieth() {
+    let run = |variant: &str, ranks: usize| -> f64 {
+        let options = "mandelbrot --size 256 --limit 300 --block 2 --steps 5 --quiet --execute no";
+        let machine = format!("--ranks {ranks} --simulate kunpeng-4x4 --cores-per-rank 1");
+        let text = stdout_of(&talpf(&format!("{options} --variant {variant} {machine}")));
+        value(&text, "time").split(' ').next().unwrap().parse().unwrap()
+    };
+    for ranks in [1, 2, 4, 8] {
+        let [queue, best] = ["talpf-queue", "talpf-default"].map(|variant| run(variant, ranks));
+        assert!(queue < 1.05 * best, "{ranks} ranks: {queue} s, {best} s");
+    }
+}
+
+#[test]
 fn a_polling_frequency_of_the_user_goes_before_that_of_the_profile() {
     let run = |frequency: Option<&str>| {
         let options =
@@ -161,8 +178,8 @@ fn a_polling_frequency_of_the_user_goes_before_that_of_the_profile() {
 
 #[test]
 fn what_is_not_simulated_is_refused() {
-    let only = "does not run in virtual time: jacobi, gauss-seidel, nbody and matmul do, in their \
-                variants with ranks";
+    let only = "does not run in virtual time: jacobi, gauss-seidel, nbody, matmul, kmeans and \
+                mandelbrot do, in their variants with ranks";
     for (options, expected) in [
         ("jacobi --variant serial", format!("serial {only}")),
         ("jacobi --variant fork-join", format!("fork-join {only}")),

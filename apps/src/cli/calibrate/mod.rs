@@ -17,6 +17,8 @@ use talpf::Profile;
 use talpf_apps::Error;
 use talpf_apps::gauss_seidel::GaussSeidel;
 use talpf_apps::jacobi::Jacobi;
+use talpf_apps::kmeans::Kmeans;
+use talpf_apps::mandelbrot::Mandelbrot;
 use talpf_apps::matmul::Matmul;
 use talpf_apps::nbody::Nbody;
 use talpf_apps::run::{self, App, Machine, Observer, Simulation};
@@ -55,6 +57,8 @@ enum Calibrated {
     GaussSeidel,
     Nbody,
     Matmul,
+    Kmeans,
+    Mandelbrot,
 }
 
 /// Real and predicted time of a run.
@@ -78,6 +82,8 @@ pub(super) fn run(options: Options) -> Result<(), Error> {
                 Calibrated::GaussSeidel => session.calibrate::<GaussSeidel>(),
                 Calibrated::Nbody => session.calibrate::<Nbody>(),
                 Calibrated::Matmul => session.calibrate::<Matmul>(),
+                Calibrated::Kmeans => session.calibrate::<Kmeans>(),
+                Calibrated::Mandelbrot => session.calibrate::<Mandelbrot>(),
             }?);
         }
     }

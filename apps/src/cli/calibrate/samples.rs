@@ -4,6 +4,8 @@ use talpf_apps::Error;
 use talpf_apps::gauss_seidel::GaussSeidel;
 use talpf_apps::heat::{self, default_sources};
 use talpf_apps::jacobi::Jacobi;
+use talpf_apps::kmeans::{self, Kmeans};
+use talpf_apps::mandelbrot::{self, Mandelbrot};
 use talpf_apps::matmul::{self, Matmul};
 use talpf_apps::nbody::{self, Nbody, Particles};
 use talpf_apps::run::{App, Problem};
@@ -61,6 +63,14 @@ fn product([size, block, _]: [usize; 3], steps: usize) -> Result<matmul::Problem
     matmul::Problem::new(size, block, steps)
 }
 
+fn clusters([points, clusters, block]: [usize; 3], steps: usize) -> Result<kmeans::Problem, Error> {
+    kmeans::Problem::new(points, clusters, block, steps)
+}
+
+fn picture([size, limit, block]: [usize; 3], steps: usize) -> Result<mandelbrot::Problem, Error> {
+    mandelbrot::Problem::new(size, limit, block, steps)
+}
+
 impl Samples for Jacobi {
     fn calibrated(quick: bool) -> Result<[Sample<Self>; 2], Error> {
         of(quick, [[2048, 2048, 32], [2048, 2048, 8]], 40, heat)
@@ -98,5 +108,25 @@ impl Samples for Matmul {
 
     fn predicted(quick: bool) -> Result<[Sample<Self>; 2], Error> {
         of(quick, [[768, 64, 8], [1280, 80, 8]], 6, product)
+    }
+}
+
+impl Samples for Kmeans {
+    fn calibrated(quick: bool) -> Result<[Sample<Self>; 2], Error> {
+        of(quick, [[1 << 16, 16, 4096], [1 << 16, 16, 256]], 20, clusters)
+    }
+
+    fn predicted(quick: bool) -> Result<[Sample<Self>; 2], Error> {
+        of(quick, [[1 << 16, 32, 1024], [1 << 17, 16, 2048]], 20, clusters)
+    }
+}
+
+impl Samples for Mandelbrot {
+    fn calibrated(quick: bool) -> Result<[Sample<Self>; 2], Error> {
+        of(quick, [[256, 500, 16], [256, 500, 1]], 8, picture)
+    }
+
+    fn predicted(quick: bool) -> Result<[Sample<Self>; 2], Error> {
+        of(quick, [[384, 500, 4], [256, 1000, 8]], 8, picture)
     }
 }
