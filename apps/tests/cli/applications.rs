@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::trace_figures::assert_agree;
-use crate::{error_of, stdout_of, talpf, talpf_with, value};
+use crate::{error_of, stdout_of, talpf, talpf_with, value, variants_of};
 
 /// Small runs whose sizes do not divide.
 const SMALL: [&str; 9] = [
@@ -23,27 +23,7 @@ const SMALL: [&str; 9] = [
 ];
 
 fn variants(app: &str) -> Vec<&'static str> {
-    let mut variants = vec!["serial", "fork-join"];
-    if ["histogram", "mandelbrot"].contains(&app) {
-        variants.push("talpf-default");
-        variants.extend((app == "mandelbrot").then_some("talpf-queue"));
-        return variants;
-    }
-    variants.extend(match app {
-        "gauss-seidel" => &["lpf", "talpf-default", "talpf-lanes", "talpf-notify"][..],
-        "matmul-g" => &["talpf-get"],
-        _ => &[
-            "lpf",
-            "talpf-default",
-            "talpf-cached",
-            "talpf-cached-barrier",
-            "talpf-cached-ack",
-            "talpf-get",
-        ],
-    });
-    variants.extend((app == "kmeans").then_some(["talpf-msg", "talpf-notify"]).iter().flatten());
-    variants.extend(["tampi", "tampi-blocking"]);
-    variants
+    variants_of(app).0.iter().map(|variant| variant.name()).collect()
 }
 
 #[test]
@@ -107,14 +87,11 @@ fn traces_of_one_and_two_ranks_agree_with_the_metrics() {
 #[test]
 fn no_variant_reads_and_writes_one_location_in_a_round() {
     for small in SMALL {
-        let (app, more) = (small.split(' ').next().unwrap(), ["talpf-msg", "talpf-raw-cached"]);
-        let more = more.iter().filter(|_| app == "jacobi");
-        for variant in variants(app).iter().chain(more) {
-            let replays = !["talpf-raw-cached", "talpf-notify"].contains(variant);
-            let has_tasks = variant.starts_with("ta") && replays;
-            let can_replay = has_tasks && !["histogram", "mandelbrot"].contains(&app);
+        let (variants, replayed) = variants_of(small.split(' ').next().unwrap());
+        for variant in variants {
+            let can_replay = replayed.contains(variant);
             for replay in [""].into_iter().chain(can_replay.then_some("--replay")) {
-                let run = format!("{small} --ranks 4 --variant {variant} {replay}");
+                let run = format!("{small} --ranks 4 --variant {} {replay}", variant.name());
                 let text = stdout_of(&talpf(&format!("{run} --check --check-conflicts")));
                 assert!(value(&text, "verified").starts_with("yes"), "{run}: {text}");
             }

@@ -31,6 +31,16 @@ mod trace_spill;
 
 use std::process::{Command, Output, Stdio};
 
+use talpf_apps::gauss_seidel::GaussSeidel;
+use talpf_apps::histogram::Histogram;
+use talpf_apps::jacobi::Jacobi;
+use talpf_apps::kmeans::Kmeans;
+use talpf_apps::mandelbrot::Mandelbrot;
+use talpf_apps::matmul::Matmul;
+use talpf_apps::matmul_g::MatmulG;
+use talpf_apps::nbody::Nbody;
+use talpf_apps::run::{App, Variant};
+
 /// Runs `talpf` with arguments separated by blanks.
 fn talpf(arguments: &str) -> Output {
     talpf_with(&arguments.split_whitespace().collect::<Vec<_>>())
@@ -82,4 +92,22 @@ fn value<'a>(lines: &'a str, name: &str) -> &'a str {
     let mut lines = lines.lines().filter_map(|line| line.split_once(' '));
     let (_, value) = lines.find(|(found, _)| *found == name).expect("the line is there");
     value.trim()
+}
+
+/// Returns the variants of an application, and those that can be replayed.
+fn variants_of(app: &str) -> (&'static [Variant], &'static [Variant]) {
+    fn of<A: App>() -> (&'static [Variant], &'static [Variant]) {
+        (A::VARIANTS, A::REPLAYED)
+    }
+    match app {
+        Jacobi::NAME => of::<Jacobi>(),
+        GaussSeidel::NAME => of::<GaussSeidel>(),
+        Nbody::NAME => of::<Nbody>(),
+        Matmul::NAME => of::<Matmul>(),
+        MatmulG::NAME => of::<MatmulG>(),
+        Histogram::NAME => of::<Histogram>(),
+        Kmeans::NAME => of::<Kmeans>(),
+        Mandelbrot::NAME => of::<Mandelbrot>(),
+        _ => panic!("no application {app}"),
+    }
 }
