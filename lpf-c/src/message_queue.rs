@@ -1,5 +1,8 @@
 //! Messages that a process has queued in a superstep, in chains by the process at their other end.
 //!
+//! They are as small as they can be, as most of what a short put costs is that its message goes from the cache of
+//! one core to that of another.
+//!
 //! A process carries out what writes into its own memory: its gets, and the puts of others to it. So the writes
 //! to one process have an order, and the puts of a superstep overlap as if one came after the other. For this the
 //! others read the queue during a sync, each its own chain.
@@ -12,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::memory::{Address, TINY};
 use crate::reduction::Snapshot;
 
-/// End of a chain.
+/// No run.
 const NONE: u32 = u32::MAX;
 
 /// Put or get, between two addresses.
@@ -24,12 +27,11 @@ pub(crate) struct Message {
     /// up to [`TINY`].
     near: [u8; TINY],
     pub(crate) size: usize,
-    next: u32,
 }
 
 impl Message {
     pub(crate) fn new(near: Address, far: Address, size: usize) -> Self {
-        Message { far, near: near.0.to_ne_bytes(), size, next: NONE }
+        Message { far, near: near.0.to_ne_bytes(), size }
     }
 
     /// Returns the near address, unless bytes have taken its place.
@@ -51,47 +53,77 @@ impl Message {
     }
 }
 
+/// Messages to or from one process that were queued one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Index of the first one.
+    first: u32,
+    count: u32,
+    /// Next run of the process.
+    next: u32,
+}
+
 /// Messages to or from one process.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
-    first: u32,
-    last: u32,
+    first_run: u32,
+    last_run: u32,
+    /// Number of messages, without those of the run that is open.
     count: u32,
 }
 
 impl Chain {
-    const EMPTY: Chain = Chain { first: NONE, last: NONE, count: 0 };
+    const EMPTY: Chain = Chain { first_run: NONE, last_run: NONE, count: 0 };
 }
 
 /// Queued messages of one kind, puts or gets.
 pub(crate) struct Chained {
     messages: Vec<Message>,
+    /// The last one is open.
+    runs: Vec<Run>,
+    /// Process of the open run.
+    open: usize,
     chains: Box<[Chain]>,
 }
 
 impl Chained {
     fn new(processes: usize) -> Self {
-        Chained { messages: Vec::new(), chains: vec![Chain::EMPTY; processes].into() }
+        let chains = vec![Chain::EMPTY; processes].into();
+        Chained { messages: Vec::new(), runs: Vec::new(), open: 0, chains }
     }
 
     /// Makes room for `limit` messages.
     fn reserve(&mut self, limit: usize) -> Result<()> {
-        let fits = limit < NONE as usize && self.messages.try_reserve_exact(limit).is_ok();
+        let fits = limit < NONE as usize
+            && self.messages.try_reserve_exact(limit).is_ok()
+            && self.runs.try_reserve_exact(limit).is_ok();
         if fits { Ok(()) } else { Err(Error::OutOfMemory) }
     }
 
     /// Appends a message to the chain of a process.
     #[inline]
     pub(crate) fn push(&mut self, process: usize, message: Message) {
-        let index = self.messages.len() as u32;
-        let chain = &mut self.chains[process];
-        chain.count += 1;
-        let last = std::mem::replace(&mut chain.last, index);
-        match self.messages.get_mut(last as usize) {
-            Some(last) => last.next = index,
-            None => chain.first = index,
+        match self.runs.last_mut() {
+            Some(run) if self.open == process => run.count += 1,
+            _ => self.begin_run(process),
         }
         self.messages.push(message);
+    }
+
+    /// Begins a run with the next message.
+    fn begin_run(&mut self, process: usize) {
+        if let Some(run) = self.runs.last() {
+            self.chains[self.open].count += run.count;
+        }
+        let index = self.runs.len() as u32;
+        let chain = &mut self.chains[process];
+        let last = std::mem::replace(&mut chain.last_run, index);
+        match self.runs.get_mut(last as usize) {
+            Some(last) => last.next = index,
+            None => chain.first_run = index,
+        }
+        self.runs.push(Run { first: self.messages.len() as u32, count: 1, next: NONE });
+        self.open = process;
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -101,7 +133,8 @@ impl Chained {
     /// Returns the number of messages to or from a process.
     #[inline]
     pub(crate) fn count(&self, process: usize) -> usize {
-        self.chains[process].count as usize
+        let open = self.runs.last().filter(|_| self.open == process);
+        (self.chains[process].count + open.map_or(0, |run| run.count)) as usize
     }
 
     /// Returns all messages, in the order in which they were queued.
@@ -114,19 +147,25 @@ impl Chained {
     }
 
     /// Returns the messages to or from one process, in the order in which they were queued.
-    #[inline]
     pub(crate) fn chain(&self, process: usize) -> impl Iterator<Item = &Message> {
-        let mut next = self.chains[process].first;
+        self.runs(process).flatten()
+    }
+
+    /// As `chain`, in parts.
+    #[inline]
+    pub(crate) fn runs(&self, process: usize) -> impl Iterator<Item = &[Message]> {
+        let mut next = self.chains[process].first_run;
         std::iter::from_fn(move || {
-            let message = self.messages.get(next as usize)?;
-            next = message.next;
-            Some(message)
+            let run = self.runs.get(next as usize)?;
+            next = run.next;
+            self.messages.get(run.first as usize..)?.get(..run.count as usize)
         })
     }
 
     fn clear(&mut self) {
         if !self.messages.is_empty() {
             self.messages.clear();
+            self.runs.clear();
             self.chains.fill(Chain::EMPTY);
         }
     }

@@ -20,7 +20,7 @@ use crate::reduction::Reduction;
 use crate::register::Register;
 use crate::selection::Selection;
 use crate::slot_id::SlotId;
-use crate::slot_table::{SlotState, SlotTable};
+use crate::slot_table::{Extent, SlotState, SlotTable};
 use crate::team::{Member, Team, parity};
 use crate::view::View;
 
@@ -41,6 +41,16 @@ pub(crate) struct ResizedQueue {
     pub(crate) queues: Option<([MessageQueue; 2], Vec<Address>)>,
 }
 
+/// Slots of the last operation of a superstep, which the next one is likely to be between, too. As they are in use,
+/// this process cannot free them before the superstep ends.
+#[derive(Clone, Copy)]
+pub(crate) struct LastEnds {
+    /// Near slot, other process, and far slot.
+    of: (SlotId, u32, SlotId),
+    near: Extent,
+    far: Extent,
+}
+
 /// Process of a team.
 pub(crate) struct Process {
     pub(crate) team: Arc<Team>,
@@ -57,6 +67,7 @@ pub(crate) struct Process {
     pub(crate) room: usize,
     /// Number of messages that the program has queued in this superstep.
     pub(crate) queued: usize,
+    pub(crate) last_ends: Option<LastEnds>,
     pub(crate) resized_queue: Option<ResizedQueue>,
     /// Bounds of the memory that puts of the program read.
     pub(crate) put_sources: Bounds,
@@ -87,6 +98,7 @@ impl Process {
             limit: 0,
             room: 0,
             queued: 0,
+            last_ends: None,
             resized_queue: None,
             put_sources: Bounds::default(),
             sources: Vec::new(),
@@ -248,24 +260,38 @@ impl Process {
     /// active slots.
     #[inline(always)]
     fn admit(&mut self, near: Near, far: Far, size: usize) -> Option<(Address, Address)> {
+        let of = (near.slot, far.pid, far.slot);
+        let last = self.last_ends.filter(|last| last.of == of);
+        let is_noted = last.is_some();
+        let ends = last.or_else(|| self.find_ends(near.slot, far))?;
+        let found = (ends.near.at(near.offset, size)?, ends.far.at(far.offset, size)?);
+        if self.queued >= self.limit {
+            return None;
+        }
+        self.queued += 1;
+        if !is_noted {
+            self.last_ends = Some(ends);
+            self.register.note_use(near.slot, self.superstep);
+            self.register.note_use(far.slot, self.superstep);
+        }
+        Some(found)
+    }
+
+    /// Finds the slots of an operation, if they are active.
+    fn find_ends(&self, near: SlotId, far: Far) -> Option<LastEnds> {
         let own = self.team.members.get(self.pid)?;
         let other = self.team.members.get(far.pid as usize)?;
         // SAFETY: As in `globals`.
         let own_globals = unsafe { own.globals.read() };
         // SAFETY: As in `resolve_far`.
         let globals = unsafe { other.globals.read() };
-        let table = self.register.table(own_globals, near.slot);
-        let near_end = table.find(near.slot, near.offset, size)?;
-        let far_end = globals.find(far.slot, far.offset, size)?;
+        let near_end = self.register.table(own_globals, near).find(near)?;
+        let far_end = globals.find(far.slot)?;
         // The other process may not have deregistered the slot yet.
-        let is_active = !far.slot.is_local() && own_globals.is_active(far.slot);
-        if !is_active || self.queued >= self.limit {
+        if far.slot.is_local() || !own_globals.is_active(far.slot) {
             return None;
         }
-        self.queued += 1;
-        self.register.note_use(near.slot, self.superstep);
-        self.register.note_use(far.slot, self.superstep);
-        Some((near_end, far_end))
+        Some(LastEnds { of: (near, far.pid, far.slot), near: near_end, far: far_end })
     }
 
     /// Admits an operation that [`Process::admit`] has not, or returns the mistake in it.

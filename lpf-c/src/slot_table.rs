@@ -34,6 +34,22 @@ pub(crate) struct SlotTable {
     entries: Box<[Entry]>,
 }
 
+/// Memory of a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    address: Address,
+    size: usize,
+}
+
+impl Extent {
+    /// Returns the address of `size` bytes at `offset`, if they are inside.
+    #[inline(always)]
+    pub(crate) fn at(self, offset: usize, size: usize) -> Option<Address> {
+        let is_inside = offset <= self.size && size <= self.size - offset;
+        is_inside.then(|| self.address.at(offset))
+    }
+}
+
 impl SlotTable {
     /// Makes a table of free slots.
     ///
@@ -115,16 +131,15 @@ impl SlotTable {
         }
     }
 
-    /// Returns the address of `size` bytes at `offset` of an active slot, if they are inside of it.
-    #[inline(always)]
-    pub(crate) fn find(&self, slot: SlotId, offset: usize, size: usize) -> Option<Address> {
+    /// Returns the memory of an active slot.
+    #[inline]
+    pub(crate) fn find(&self, slot: SlotId) -> Option<Extent> {
         let entry = self.entries.get(slot.index())?;
         let word = entry.word.load(Ordering::Acquire);
         let active = u64::from(slot.generation()) << 2 | SlotState::Active as u64;
-        let whole = entry.size.load(Ordering::Relaxed);
-        let is_inside = offset <= whole && size <= whole - offset;
-        let address = entry.address.load(Ordering::Relaxed);
-        (word == active && is_inside).then(|| Address(address).at(offset))
+        let address = Address(entry.address.load(Ordering::Relaxed));
+        let size = entry.size.load(Ordering::Relaxed);
+        (word == active).then_some(Extent { address, size })
     }
 
     /// Returns the address of `size` bytes at `offset` of a slot that is not free.

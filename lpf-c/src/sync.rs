@@ -125,7 +125,7 @@ impl Process {
         let is_checked = Self::is_checked();
         let mut written = Bounds::default();
         for source in 0..self.team.size() {
-            for message in view.queue(source).puts.chain(self.pid) {
+            for message in view.queue(source).puts.runs(self.pid).flatten() {
                 let size = message.size;
                 if size <= TINY {
                     // SAFETY: The far end was resolved in a slot of this process, which the program keeps valid
@@ -196,6 +196,7 @@ impl Process {
     fn begin_superstep(&mut self) {
         self.superstep += 1;
         self.queued = 0;
+        self.last_ends = None;
         self.put_sources = Bounds::default();
         self.sources.clear();
         self.get_destinations = Bounds::default();
