@@ -107,7 +107,7 @@ pub enum Event {
         /// Time since the last arrival; since all was posted if there was none.
         arrived: WaitNs,
     },
-    /// Data leaves the rank that owns it. Recorded at the physical send.
+    /// Data leaves the rank that owns it, or a control message its sender. Recorded at the physical send.
     Send {
         /// Kind of the operation.
         kind: MessageKind,
@@ -115,7 +115,8 @@ pub enum Event {
         rank: u32,
         /// Receiver.
         peer: u32,
-        /// Number that matches the receive; unique for this sender and receiver.
+        /// Number that matches the receive; unique for this sender and receiver, among control messages
+        /// or among the others.
         message: u64,
         /// Size of the data.
         bytes: u64,
@@ -135,6 +136,22 @@ pub enum Event {
         /// Lane that the message belongs to.
         lane: u32,
         /// Round that the message belongs to.
+        round: u64,
+    },
+    /// A control message of a sync has arrived. Recorded at its arrival, physical and logical: its receiver
+    /// takes it in at once.
+    ReceiveControl {
+        /// Kind of the message, that of its [`Send`](Self::Send).
+        kind: MessageKind,
+        /// Receiver.
+        rank: u32,
+        /// Sender.
+        peer: u32,
+        /// Number that matches the send; unique for this sender and receiver among control messages.
+        message: u64,
+        /// Lane of the sync.
+        lane: u32,
+        /// Round of the sync.
         round: u64,
     },
     /// A message has arrived that the receiver has asked for with a tag. Recorded at its logical
@@ -189,6 +206,7 @@ impl Event {
             | Self::Value { rank, .. } => [Some(rank), None],
             Self::Send { rank, peer, .. }
             | Self::Receive { rank, peer, .. }
+            | Self::ReceiveControl { rank, peer, .. }
             | Self::ReceiveTagged { rank, peer, .. } => [Some(rank), Some(peer)],
         }
     }

@@ -44,6 +44,9 @@ pub struct Limits {
     pub extent: Extent,
     /// `true` if edges of the graph are kept: a record for each task that becomes ready.
     pub edges: bool,
+    /// `true` if control messages of syncs are kept: a record for each that is sent, and for each that
+    /// arrives.
+    pub control: bool,
 }
 
 /// Times that are kept, as far as they are known.

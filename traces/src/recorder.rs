@@ -98,6 +98,7 @@ impl Recorder {
             keep: Keep::First,
             extent: Extent::Whole,
             edges: false,
+            control: false,
         })
     }
 
@@ -175,6 +176,12 @@ impl Recorder {
     /// Returns `true` if events [`Ready`](crate::Event::Ready) are wanted.
     pub fn keeps_edges(&self) -> bool {
         self.limits().edges
+    }
+
+    /// Returns `true` if control messages are wanted: events [`Send`](crate::Event::Send) and
+    /// [`ReceiveControl`](crate::Event::ReceiveControl).
+    pub fn keeps_control(&self) -> bool {
+        self.limits().control
     }
 
     /// Returns the number of records that all streams have flushed.

@@ -284,8 +284,13 @@ mod tests {
     fn the_last_records_are_kept_within_the_limit() {
         for limit in [1, 10, 100, 2 * CHUNK_RECORDS + 7] {
             let (keep, extent) = (Keep::Last, crate::Extent::Whole);
-            let recorder =
-                Recorder::with_limits(crate::Limits { records: limit, keep, extent, edges: false });
+            let recorder = Recorder::with_limits(crate::Limits {
+                records: limit,
+                keep,
+                extent,
+                edges: false,
+                control: false,
+            });
             let mut stream = recorder.stream(0);
             let count = 5 * limit as u64;
             for time_ns in 0..count {

@@ -93,7 +93,13 @@ impl TraceOptions {
                 Extent::Rounds { rounds: rounds.clone(), ranks: machine.ranks_here().len() as u32 }
             }
         };
-        Ok(Limits { records: records as usize, keep, extent, edges: self.trace_edges })
+        Ok(Limits {
+            records: records as usize,
+            keep,
+            extent,
+            edges: self.trace_edges,
+            control: false,
+        })
     }
 }
 

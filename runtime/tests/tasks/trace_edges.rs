@@ -12,7 +12,8 @@ use crate::common;
 /// Returns the edges of a run on one worker in their order, by the names of their tasks; none without `edges`.
 fn edges_of(edges: bool, program: impl FnOnce(&Runtime)) -> Vec<(String, String)> {
     let _watchdog = common::watchdog();
-    let limits = Limits { records: 1 << 16, keep: Keep::First, extent: Extent::Whole, edges };
+    let (keep, extent, control) = (Keep::First, Extent::Whole, false);
+    let limits = Limits { records: 1 << 16, keep, extent, edges, control };
     let recorder = Recorder::with_limits(limits);
     let config = Config { workers: 1, recorder: Some(recorder.clone()), ..Config::default() };
     let runtime = Runtime::new(config).unwrap();

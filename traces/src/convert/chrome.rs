@@ -101,7 +101,11 @@ impl<W: Write> Form for Chrome<W> {
 
     fn message(&mut self, number: u64, message: &Communication) -> io::Result<()> {
         let &Communication { sender, receiver, send_ns, receive_ns, bytes, tag, .. } = message;
-        let head = "\"cat\":\"message\",\"name\":\"message\"";
+        let (kind, name) = match message.control() {
+            None => ("message", "message"),
+            Some(control) => ("control", control.name()),
+        };
+        let head = format_args!("\"cat\":\"{kind}\",\"name\":\"{name}\"");
         let (send, receive) = (Micros(send_ns), Micros(receive_ns));
         let rest = format_args!(
             "{head},\"id\":{number},\"ts\":{send},\"args\":{{\"bytes\":{bytes},\"tag\":{tag}}}"

@@ -1,7 +1,7 @@
 //! Protobuf of Perfetto.
 //!
 //! A process for each rank, a thread for each row with its tasks, and tracks below it for states,
-//! messages and counters. A message is two instants with the same flow. Names are sent once. The
+//! messages, control messages and counters. A message is two instants with the same flow. Names are sent once. The
 //! messages are the part of `perfetto_trace.proto` that is used, with its numbers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use prost::Message as _;
 
 use super::sequence::{Form, Row};
+use crate::MessageKind;
 use crate::paraver::Communication;
 
 const SLICE_BEGIN: i32 = 1;
@@ -116,6 +117,7 @@ enum Track {
     Tasks,
     States,
     Messages,
+    Control,
 }
 
 impl Track {
@@ -274,21 +276,26 @@ impl<W: Write> Form for Perfetto<W> {
 
     fn message(&mut self, number: u64, message: &Communication) -> io::Result<()> {
         let &Communication { sender, receiver, send_ns, receive_ns, .. } = message;
-        let [from, to] = [sender, receiver].map(|row| self.track(row, Track::Messages, "messages"));
+        let control = message.control().map(MessageKind::name);
+        let (track, name) = match control {
+            None => (Track::Messages, "messages"),
+            Some(_) => (Track::Control, "control messages"),
+        };
+        let [from, to] = [sender, receiver].map(|row| self.track(row, track, name));
         let sent = TrackEvent {
             kind: Some(INSTANT),
             track_uuid: Some(from?),
             flow_ids: vec![number],
             ..TrackEvent::default()
         };
-        self.event(send_ns, Some("send"), sent)?;
+        self.event(send_ns, Some(control.unwrap_or("send")), sent)?;
         let received = TrackEvent {
             kind: Some(INSTANT),
             track_uuid: Some(to?),
             terminating_flow_ids: vec![number],
             ..TrackEvent::default()
         };
-        self.event(receive_ns, Some("receive"), received)
+        self.event(receive_ns, Some(control.unwrap_or("receive")), received)
     }
 
     fn end(&mut self, _lost: &[String]) -> io::Result<()> {

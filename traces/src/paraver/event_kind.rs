@@ -267,8 +267,13 @@ impl EventKind {
     }
 
     /// Returns the labelled values beside 0; empty if the value is a plain number. `task_names` are
-    /// the labels of the recorder.
-    pub(crate) fn values<'a>(self, task_names: &[&'a str]) -> Vec<(i64, &'a str)> {
+    /// the labels of the recorder. Kinds of control messages are among them if the trace `has_control`
+    /// messages.
+    pub(crate) fn values<'a>(
+        self,
+        task_names: &[&'a str],
+        has_control: bool,
+    ) -> Vec<(i64, &'a str)> {
         match self {
             Self::TaskType | Self::TaskStarted | Self::Span | Self::Mark => {
                 (1..).zip(task_names.iter().copied()).collect()
@@ -277,7 +282,9 @@ impl EventKind {
                 SyncMode::all().map(|mode| (mode.number(), mode.name())).collect()
             }
             Self::MessageKind | Self::SentKind => {
-                MessageKind::ALL.iter().map(|kind| (kind.number(), kind.name())).collect()
+                let kinds =
+                    MessageKind::ALL.iter().filter(|kind| has_control || !kind.is_control());
+                kinds.map(|kind| (kind.number(), kind.name())).collect()
             }
             Self::IdleBecause => {
                 IdleCause::ALL.iter().map(|cause| (cause.number(), cause.name())).collect()

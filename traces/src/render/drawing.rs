@@ -92,6 +92,7 @@ impl<'a> Drawing<'a> {
         self.semantic.record(record, &mut |interval| cells.add(joined, interval));
         if let Record::Communication(message) = record
             && self.options.view.lines
+            && self.options.view.has(&message)
             && self.semantic.objects().level != Level::Cpu
         {
             self.message(message);

@@ -117,6 +117,9 @@ impl<'a> Semantic<'a> {
         if let Some(sums) = &mut self.sums {
             sums.advance(record.first_ns(), self.of_zero, visit);
         }
+        if matches!(&record, Record::Communication(message) if !self.view.has(message)) {
+            return;
+        }
         match (record, &self.view.source) {
             (Record::State { row, cpu, begin_ns, end_ns, state }, source) => {
                 let value = match source {

@@ -97,6 +97,7 @@ impl<'a> Table<'a> {
             });
         } else if let Record::Communication(message) = record
             && self.shown.contains(&message.logical_send_ns)
+            && self.options.view.has(&message)
         {
             let Communication { sender, receiver, bytes, .. } = message;
             let objects = self.semantic.objects();

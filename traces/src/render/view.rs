@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use super::shipped::SHIPPED;
-use crate::paraver::{EventKind, argument};
+use crate::MessageKind;
+use crate::paraver::{Communication, EventKind, argument};
 
 /// View of a trace: values over time, a histogram of them, or a matrix of messages.
 ///
@@ -18,6 +19,7 @@ pub struct View {
     pub(super) level: Level,
     /// `true` if messages are lines.
     pub(super) lines: bool,
+    pub(super) messages: Messages,
     /// Table that is shown in place of the values over time.
     pub(super) table: Option<Statistic>,
 }
@@ -46,6 +48,14 @@ pub(super) enum Transit {
     Bytes,
     /// Bytes a millisecond: a thousandth of what Paraver shows, so that whole numbers suffice.
     Bandwidth,
+}
+
+/// Messages that a view is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Messages {
+    All,
+    Data,
+    Control,
 }
 
 /// Objects of a view. Values of the first two are sums over their threads.
@@ -126,8 +136,18 @@ impl View {
                 _ => return None,
             },
             lines: file.value("window_comm_lines_enabled") == Some("true"),
+            messages: file.messages()?,
             table: statistic,
         })
+    }
+
+    /// Returns `true` if the view is of this message, too.
+    pub(super) fn has(&self, message: &Communication) -> bool {
+        match self.messages {
+            Messages::All => true,
+            Messages::Data => message.control().is_none(),
+            Messages::Control => message.control().is_some(),
+        }
     }
 
     /// Returns `true` if the values are nanoseconds.
@@ -155,6 +175,7 @@ impl Default for View {
             sign: false,
             level: Level::Thread,
             lines: true,
+            messages: Messages::Data,
             table: None,
         }
     }
@@ -198,8 +219,7 @@ impl<'a> File<'a> {
             "In State" => Source::InState(self.states()?),
             "State Record Dur." => Source::StateDuration(self.states()?),
             "Last Evt Val" => {
-                let kind = self.value("window_filter_module")?.strip_prefix("evt_type 1 ")?;
-                Source::Event(kind.parse().ok()?)
+                Source::Event(self.value("window_filter_module evt_type 1")?.parse().ok()?)
             }
             "Last Send Dur." => Source::LastSend,
             "Send Messages in Transit" => Source::InTransit(Transit::Messages),
@@ -207,6 +227,20 @@ impl<'a> File<'a> {
             "Send BandWidth" => Source::InTransit(Transit::Bandwidth),
             _ => return None,
         })
+    }
+
+    /// Returns the messages whose tags the filter takes: Paraver knows control messages by these.
+    fn messages(&self) -> Option<Messages> {
+        let filter = argument(self.value("window_selected_functions")?, "tag_msg")?;
+        let mut lines = self.0.lines();
+        let bound = lines.find_map(|line| line.strip_prefix("window_filter_module tag_msg 1 "));
+        let bound = bound.and_then(|bound| bound.parse::<u64>().ok());
+        match (filter, bound) {
+            ("All", _) => Some(Messages::All),
+            ("<", Some(MessageKind::FIRST_CONTROL_TAG)) => Some(Messages::Data),
+            (">", Some(MessageKind::LAST_DATA_TAG)) => Some(Messages::Control),
+            _ => None,
+        }
     }
 
     /// Returns the states of a list as `thread In State { 1, { 1 1.0 } }`: how many, then each.
@@ -237,6 +271,9 @@ mod tests {
         assert_eq!("states".parse(), Ok(View::default()));
         let parsed = |name: &str| name.parse::<View>().unwrap();
         assert_eq!(parsed("useful-duration").source, Source::StateDuration(vec![1]));
+        for name in ["states", "messages-matrix", "messages-in-flight", "call-to-end-of-sync"] {
+            assert_eq!(parsed(name).messages, Messages::Data, "{name}");
+        }
         assert_eq!(parsed("parallelism-profile").table, Some(Statistic::Time { of_zero: true }));
         assert!(parsed("tasks-running").sign);
     }

@@ -76,6 +76,14 @@ pub(super) fn put(out: &mut Vec<u8>, record: &Record) {
             put_u32(out, rank);
             put_u64(out, value.cast_unsigned());
         }
+        Event::ReceiveControl { kind, rank, peer, message, lane, round } => {
+            out.extend_from_slice(&[15, kind.number() as u8]);
+            put_u32(out, rank);
+            put_u32(out, peer);
+            put_u64(out, message);
+            put_u32(out, lane);
+            put_u64(out, round);
+        }
         Event::RecordingStopped => out.push(10),
         Event::SpanSlice { label, began_ns } => {
             out.push(11);
@@ -138,7 +146,7 @@ pub(super) fn get(fields: &mut Fields<'_>) -> Option<Record> {
         6 => {
             let number = i64::from(fields.u8()?);
             Event::Send {
-                kind: MessageKind::ALL.into_iter().find(|kind| kind.number() == number)?,
+                kind: MessageKind::of(number)?,
                 rank: fields.u32()?,
                 peer: fields.u32()?,
                 message: fields.u64()?,
@@ -172,6 +180,17 @@ pub(super) fn get(fields: &mut Fields<'_>) -> Option<Record> {
             Event::Counter { label: LabelId::of(fields.u32()?), value: fields.u64()?.cast_signed() }
         }
         14 => Event::Ready { rank: fields.u32()?, task: fields.u64()?, by: fields.u64()? },
+        15 => {
+            let number = i64::from(fields.u8()?);
+            Event::ReceiveControl {
+                kind: MessageKind::of(number)?,
+                rank: fields.u32()?,
+                peer: fields.u32()?,
+                message: fields.u64()?,
+                lane: fields.u32()?,
+                round: fields.u64()?,
+            }
+        }
         _ => return None,
     };
     Some(Record { time_ns, event })
@@ -208,6 +227,14 @@ mod tests {
             bytes: 10,
             waited: wait,
         }));
+        events.extend(MessageKind::ALL.map(|kind| Event::ReceiveControl {
+            kind,
+            rank,
+            peer,
+            message,
+            lane,
+            round,
+        }));
         for expected in [None, Some(0), Some(u32::MAX)] {
             events.extend(SyncMode::all().map(|mode| Event::SyncBegin {
                 rank,
@@ -232,7 +259,7 @@ mod tests {
 
     #[test]
     fn bytes_of_no_event_are_refused() {
-        for byte in 15..=u8::MAX {
+        for byte in 16..=u8::MAX {
             let mut bytes = vec![0; 64];
             bytes[8] = byte;
             assert!(get(&mut Fields::new(&bytes)).is_none());

@@ -183,7 +183,10 @@ impl PathSearch {
         match record {
             Record::State { .. } => {}
             Record::Event { row, values, .. } => self.event(*row, values),
-            Record::Communication(message) if !self.is_idle => self.sent.push(*message),
+            // No task has sent a control message, nor waits for one alone.
+            Record::Communication(message) if !self.is_idle && message.control().is_none() => {
+                self.sent.push(*message);
+            }
             Record::Communication(_) => {}
         }
     }

@@ -106,11 +106,14 @@ pub struct TaskSummary {
     pub slices: Distribution,
 }
 
-/// Messages between ranks.
+/// Messages between ranks. Those of data alone count, except where control messages are named.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MessageSummary {
     /// Number of messages of each kind that have arrived.
     pub kinds: BTreeMap<String, u64>,
+    /// Number of control messages of each kind, in a trace that has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub control: BTreeMap<String, u64>,
     /// Bytes of all messages.
     pub bytes: u64,
     /// Durations from where the data left to where it had arrived.
@@ -158,6 +161,8 @@ cost of a sync            from where the end of the round was asked for and the 
                           operations were posted, to the end of the round
 latency of a message      from where the data left (physical send) to where it had arrived
                           (physical receive)
+control messages          messages of syncs themselves, by their kind, in none of the other figures;
+                          only in traces with --trace-control
 critical path             longest chain of slices, by the sum of their times, in which each task
                           was made ready by the one before: by its last dependency, or as it was
                           spawned or woken; only in traces with --trace-edges. If a task makes

@@ -1,6 +1,6 @@
 //! Summary as tables for a terminal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{CriticalPath, Distribution, PathShare, RankSummary, Summary};
@@ -140,15 +140,17 @@ impl Summary {
         let messages = &self.messages;
         let Distribution { count, median_ns, p99_ns, .. } = messages.latency;
         if count == 0 {
-            return writeln!(f, "\nno messages between ranks");
+            writeln!(f, "\nno messages between ranks")?;
+            return self.control(f);
         }
-        let kind = |(kind, count): (&String, &u64)| format!("{kind} {count}");
-        let kinds: Vec<String> = messages.kinds.iter().map(kind).collect();
-        let kinds =
-            if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+        let kinds = match messages.kinds.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", with_counts(&messages.kinds)),
+        };
         let (count, bytes) = (counted(count, "message"), counted(messages.bytes, "byte"));
         let (median, p99) = (time(median_ns), time(p99_ns));
         writeln!(f, "\n{count}{kinds}, {bytes}; latency: median {median}, p99 {p99}")?;
+        self.control(f)?;
         let mut table = Table::new(&["from", "to", "messages", "bytes"]);
         for pair in messages.pairs.iter().take(LINES) {
             let numbers = [pair.messages, pair.bytes].map(|number| number.to_string());
@@ -158,6 +160,16 @@ impl Summary {
         table.write(f)?;
         more(f, messages.pairs.len(), "pair")
     }
+
+    /// Writes the numbers of control messages, if the trace has any.
+    fn control(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let control = &self.messages.control;
+        if control.is_empty() {
+            return Ok(());
+        }
+        let count = counted(control.values().sum::<u64>(), "control message");
+        writeln!(f, "{count} ({})", with_counts(control))
+    }
 }
 
 impl RankSummary {
@@ -166,6 +178,12 @@ impl RankSummary {
         let sum: f64 = self.states_ns.values().map(|&time| time as f64).sum();
         percent(part_ns.map_or(0.0, |&part| part as f64) / sum.max(1.0))
     }
+}
+
+/// Formats names, each with a number behind it.
+fn with_counts(counts: &BTreeMap<String, u64>) -> String {
+    let counts = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// Says how many lines a table lacks.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::distribution::{Distribution, Durations};
 use super::{Efficiency, MessageSummary, PairSummary, RankSummary, Summary, TaskSummary};
-use crate::State;
 use crate::paraver::{Communication, EventKind, Reader, Record};
+use crate::{MessageKind, State};
 
 const RUNNING: u32 = State::Running.number();
 const NOT_CREATED: u32 = State::NotCreated.number();
@@ -38,6 +38,7 @@ pub(super) struct Totals {
     states: BTreeMap<u32, Durations>,
     syncs: BTreeMap<i64, Durations>,
     kinds: BTreeMap<i64, u64>,
+    control: BTreeMap<&'static str, u64>,
     latency: Durations,
     pairs: BTreeMap<(u32, u32), (u64, u64)>,
 }
@@ -75,6 +76,7 @@ impl Totals {
             states: BTreeMap::new(),
             syncs: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            control: BTreeMap::new(),
             latency: Durations::default(),
             pairs: BTreeMap::new(),
         }
@@ -86,21 +88,21 @@ impl Totals {
                 self.state(row, cpu, end_ns.saturating_sub(begin_ns), state);
             }
             Record::Event { row, time_ns, values, .. } => self.event(row, time_ns, values),
-            Record::Communication(Communication {
-                sender,
-                receiver,
-                send_ns,
-                receive_ns,
-                bytes,
-                ..
-            }) => {
-                self.latency.add(receive_ns.saturating_sub(send_ns));
-                let pair = (self.ranks_of_rows[sender], self.ranks_of_rows[receiver]);
-                let (messages, sum) = self.pairs.entry(pair).or_default();
-                *messages += 1;
-                grow(sum, bytes);
-            }
+            Record::Communication(message) => self.message(&message),
         }
+    }
+
+    fn message(&mut self, message: &Communication) {
+        if let Some(kind) = message.control() {
+            *self.control.entry(kind.name()).or_default() += 1;
+            return;
+        }
+        let Communication { sender, receiver, send_ns, receive_ns, bytes, .. } = *message;
+        self.latency.add(receive_ns.saturating_sub(send_ns));
+        let pair = (self.ranks_of_rows[sender], self.ranks_of_rows[receiver]);
+        let (messages, sum) = self.pairs.entry(pair).or_default();
+        *messages += 1;
+        grow(sum, bytes);
     }
 
     fn state(&mut self, row: usize, cpu: u32, duration_ns: u64, state: u32) {
@@ -136,6 +138,8 @@ impl Totals {
                     };
                     self.syncs.entry(of(SYNC_MODE)).or_default().add(of(SYNC_COST).unsigned_abs());
                 }
+                // Control messages are counted where their lines are.
+                MESSAGE_KIND if MessageKind::of(value).is_some_and(MessageKind::is_control) => {}
                 MESSAGE_KIND => *self.kinds.entry(value).or_default() += 1,
                 TIMED_PART => {
                     let (begin_ns, end_ns) = self.timed_ns.unwrap_or((time_ns, time_ns));
@@ -274,6 +278,11 @@ impl Totals {
         let latency: Distribution = self.latency.distribution();
         MessageSummary {
             kinds: self.kinds.iter().map(kind).collect(),
+            control: self
+                .control
+                .iter()
+                .map(|(kind, count)| ((*kind).to_owned(), *count))
+                .collect(),
             bytes: pairs.iter().fold(0, |sum: u64, pair| sum.saturating_add(pair.bytes)),
             latency,
             pairs,

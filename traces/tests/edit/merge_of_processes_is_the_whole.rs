@@ -89,9 +89,16 @@ fn record(
         let waited = WaitNs::between(began_ns, ended_ns);
         let send = Event::Send { kind, rank, peer, message: index, bytes, waited };
         streams[from].record(ended_ns, send);
+        // Control messages have numbers of their own.
+        let control = MessageKind::ALL[6 + index as usize % 4];
+        let send = Event::Send { kind: control, rank, peer, message: index, bytes: 0, waited };
+        streams[from].record(ended_ns, send);
         now += 2 * wait + length + 2;
         let (rank, peer) = (peer, rank);
         let receive = Event::Receive { rank, peer, message: index, lane: 1, round: index };
+        streams[to].record(clock(to, now), receive);
+        let (kind, message, lane, round) = (control, index, 1, index);
+        let receive = Event::ReceiveControl { kind, rank, peer, message, lane, round };
         streams[to].record(clock(to, now), receive);
         now += 1;
         streams[to].record(clock(to, now), ended(rank, 1, index));
@@ -201,8 +208,8 @@ fn a_lost_process_costs_its_rows_and_its_messages() {
     let alone = merge(&[&first], folder.path().join("alone.prv")).unwrap();
     clean(&alone.prv);
     let text = fs::read_to_string(&alone.prv).unwrap();
-    assert!(text.contains("# 1 sends have their receive in none of these traces\n"), "{text}");
-    assert!(text.contains("# 1 receives have their send in none of these traces\n"), "{text}");
+    assert!(text.contains("# 2 sends have their receive in none of these traces\n"), "{text}");
+    assert!(text.contains("# 2 receives have their send in none of these traces\n"), "{text}");
     let (messages, tasks) = contents(&alone.prv);
     assert!(messages.is_empty() && tasks.keys().all(|(rank, _)| *rank == 0), "{tasks:?}");
     // Nothing is lost for a later merge.
@@ -210,7 +217,7 @@ fn a_lost_process_costs_its_rows_and_its_messages() {
     let both = merge(&[&first, &second], folder.path().join("both.prv")).unwrap();
     clean(&later.prv);
     assert_eq!(contents(&later.prv), contents(&both.prv));
-    assert_eq!(contents(&both.prv).0.len(), 2);
+    assert_eq!(contents(&both.prv).0.len(), 4);
     assert!(!fs::read_to_string(later.prv).unwrap().contains("in none of these traces"));
 }
 
@@ -226,9 +233,9 @@ fn a_receive_before_its_send_is_moved_to_it_and_counted() {
     let merged = merge(&pieces, folder.path().join("merged.prv")).unwrap();
     clean(&merged.prv);
     let text = fs::read_to_string(&merged.prv).unwrap();
-    let moved = "# 1 receives preceded their send, by 45 ns at most, and were moved to it\n";
+    let moved = "# 2 receives preceded their send, by 45 ns at most, and were moved to it\n";
     assert!(text.contains(moved), "{text}");
-    let [(_, _, [called, sent, received, _], ..)] = contents(&merged.prv).0[..] else {
+    let [(_, _, [called, sent, received, _], ..), _] = contents(&merged.prv).0[..] else {
         panic!("{text}");
     };
     assert_eq!([called, sent, received], [101, 103, 103]);
@@ -281,7 +288,13 @@ fn a_rank_of_another_process_is_an_error() {
 fn a_killed_process_leaves_its_piece() {
     let folder = TempDir::new().unwrap();
     let spill = folder.path().join("run.rank-1.spill");
-    let limits = Limits { records: 1_000, keep: Keep::First, extent: Extent::Whole, edges: false };
+    let limits = Limits {
+        records: 1_000,
+        keep: Keep::First,
+        extent: Extent::Whole,
+        edges: false,
+        control: false,
+    };
     let recorder = Recorder::spilling(limits, &spill, &info(2, 1, 0)).unwrap();
     let all = vec![RunProcess { machine: 0, workers: 1 }; 2];
     recorder.set_processes(RunProcesses { own: 1, ranks_each: 1, all });
@@ -295,6 +308,6 @@ fn a_killed_process_leaves_its_piece() {
     let piece = first.write_paraver(folder.path(), "run", &info(2, 1, end_ns)).unwrap().prv;
     let pieces = [piece, recovered.files.prv];
     let merged = merge(&pieces, folder.path().join("run.prv")).unwrap();
-    assert_eq!(contents(&merged.prv).0.len(), 2);
+    assert_eq!(contents(&merged.prv).0.len(), 4);
     assert!(fs::read_to_string(merged.prv).unwrap().contains("corrected, within 3 ns"));
 }

@@ -8,7 +8,7 @@ use crate::support::{Trace, info, slice, state};
 const NOT_RECORDED: &str = "15";
 
 fn recorder(records: usize, keep: Keep, extent: Extent) -> Recorder {
-    Recorder::with_limits(Limits { records, keep, extent, edges: false })
+    Recorder::with_limits(Limits { records, keep, extent, edges: false, control: false })
 }
 
 /// Records a slice of 5 ns every 10 ns up to `end_ns`, inside a slice of another task from 5 ns on.

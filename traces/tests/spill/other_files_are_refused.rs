@@ -38,6 +38,7 @@ fn a_file_that_cannot_be_made_is_an_error() {
         keep: talpf_traces::Keep::First,
         extent: talpf_traces::Extent::Whole,
         edges: false,
+        control: false,
     };
     let info = talpf_traces::TraceInfo::default();
     let error = talpf_traces::Recorder::spilling(limits, &folder.spill(), &info).unwrap_err();

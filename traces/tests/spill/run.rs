@@ -32,7 +32,13 @@ impl Folder {
 
     /// Creates a recorder that writes to the file.
     pub(crate) fn recorder(&self, records: usize) -> Recorder {
-        let limits = Limits { records, keep: Keep::First, extent: Extent::Whole, edges: false };
+        let limits = Limits {
+            records,
+            keep: Keep::First,
+            extent: Extent::Whole,
+            edges: false,
+            control: false,
+        };
         Recorder::spilling(limits, &self.spill(), &info()).expect("spill file")
     }
 }

@@ -35,7 +35,8 @@ fn the_limit_holds_for_what_is_not_in_the_file() {
 #[test]
 fn a_part_of_the_run_is_kept_as_in_memory() {
     let extent = Extent::Times(1_000..3_000);
-    let limits = Limits { records: 1 << 20, keep: Keep::First, extent, edges: false };
+    let limits =
+        Limits { records: 1 << 20, keep: Keep::First, extent, edges: false, control: false };
     let folder = Folder::new();
     let memory = Recorder::with_limits(limits.clone());
     let spilling = Recorder::spilling(limits, &folder.spill(), &info()).unwrap();

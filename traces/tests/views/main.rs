@@ -1,6 +1,7 @@
 //! Summaries and pictures of traces: one behaviour per file.
 
 mod any_input_is_an_error_at_most;
+mod control_messages;
 mod critical_path_of_edges;
 mod diff_of_two_runs;
 mod every_view_is_a_picture;

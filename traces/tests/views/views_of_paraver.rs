@@ -53,6 +53,9 @@ fn flaws_of_a_view_are_named() {
         ("{compose_thread, As Is}", "{compose_thread, Sing}", Rule::UnknownWord),
         ("evt_type 1 11", "evt_type 1 95000099", Rule::UnknownType),
         ("evt_type 1 11", "evt_type 2 11", Rule::ViewForm),
+        ("evt_type 1 11", "tag_msg 2 11", Rule::ViewForm),
+        ("evt_type 1 11", "tag_msg 1 x", Rule::ViewForm),
+        ("{tag_msg, All}", "{tag_msg, <=}", Rule::UnknownWord),
         ("DataWindow: 1", "DataWindow: 2", Rule::ViewForm),
         ("Statistic: Time", "Statistic: time", Rule::UnknownWord),
     ] {

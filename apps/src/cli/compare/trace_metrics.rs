@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use talpf_apps::Error;
 use talpf_apps::run::Machine;
-use talpf_traces::paraver::{Communication, EventKind, Reader, Record};
+use talpf_traces::paraver::{EventKind, Reader, Record};
 use talpf_traces::{Recorder, TraceInfo};
 
 const TASK_TYPE: u32 = EventKind::TaskType.number();
@@ -84,11 +84,11 @@ impl TraceMetrics {
                     }
                 }
             }
-            Record::Communication(Communication { bytes, .. }) => {
+            Record::Communication(message) if message.control().is_none() => {
                 metrics.messages += 1;
-                metrics.bytes += bytes;
+                metrics.bytes += message.bytes;
             }
-            Record::State { .. } => {}
+            Record::Communication(_) | Record::State { .. } => {}
         })?;
         let synced: u64 = syncs.into_values().map(covered).sum();
         metrics.sync_us = synced as f64 / 1e3 / metrics.rounds.max(1) as f64;

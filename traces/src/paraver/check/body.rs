@@ -258,7 +258,7 @@ impl Body<'_> {
             let [logical_send_ns, send_ns, logical_receive_ns, receive_ns] =
                 [a, b, c, d].map(|time| self.header.to_ns(time));
             let (bytes, tag) = (fields[13] as u64, fields[14] as i64);
-            self.visitor.record(Record::Communication(Communication {
+            let communication = Communication {
                 sender,
                 sender_cpu: cpu(fields[1]),
                 receiver,
@@ -269,7 +269,9 @@ impl Body<'_> {
                 logical_receive_ns,
                 bytes,
                 tag,
-            }));
+            };
+            log.report.counts.control += u64::from(communication.control().is_some());
+            self.visitor.record(Record::Communication(communication));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Records of a trace as numbers, and those who receive them.
 
 use super::report::Report;
+use crate::MessageKind;
 use crate::error::Result;
 
 /// Record of a trace. Times are nanoseconds, rows count all threads of the trace from 0 in the order of its
@@ -35,7 +36,7 @@ pub enum Record<'a> {
     Communication(Communication),
 }
 
-/// Data that goes from one row to another.
+/// Data that goes from one row to another, or a [control](Self::control) message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Communication {
     /// Row that sends.
@@ -58,6 +59,13 @@ pub struct Communication {
     pub bytes: u64,
     /// Tag of the message.
     pub tag: i64,
+}
+
+impl Communication {
+    /// Returns the kind of a control message of our traces; `None` for a message with data.
+    pub fn control(&self) -> Option<MessageKind> {
+        MessageKind::of_tag(self.tag)
+    }
 }
 
 impl Record<'_> {

@@ -38,6 +38,8 @@ pub struct TraceCounts {
     pub event_values: u64,
     /// Communication lines.
     pub communications: u64,
+    /// Communication lines of control messages, among all.
+    pub control: u64,
     /// Paraver's tasks of all applications: the ranks.
     pub ranks: u64,
     /// Threads of all tasks.
@@ -141,12 +143,13 @@ impl fmt::Display for TraceCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} ({}, {} with {}, {}), {}, {}, {}, {}, {} {}",
+            "{} ({}, {} with {}, {}{}), {}, {}, {}, {}, {} {}",
             counted(self.records, "record"),
             counted(self.states, "state"),
             counted(self.events, "event"),
             counted(self.event_values, "value"),
             counted(self.communications, "communication"),
+            Control(self.control),
             counted(self.ranks, "rank"),
             counted(self.threads, "thread"),
             counted(self.nodes, "node"),
@@ -154,6 +157,18 @@ impl fmt::Display for TraceCounts {
             self.duration,
             self.unit,
         )
+    }
+}
+
+/// Number of control messages, behind that of communications, if there are any.
+struct Control(u64);
+
+impl fmt::Display for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            count => write!(f, " with {}", counted(count, "control message")),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ const THREAD_FUNCTIONS: &[&str] = &[
 ];
 const COMPOSE_FUNCTIONS: &[&str] = &["As Is", "Sign"];
 const FILTERS: &[&str] = &["All", "="];
+const TAG_FILTERS: &[&str] = &["All", "<", ">"];
 const ACCUMULATORS: &[&str] = &["Semantic", "Communication"];
 const STATISTICS: &[&str] = &["# Bursts", "#Sends", "Average Burst Time", "Bytes sent", "Time"];
 
@@ -77,6 +78,9 @@ impl View {
                 if let Some(name) = function("evt_type") {
                     one_of("filter", name, FILTERS, number, log);
                 }
+                if let Some(name) = function("tag_msg") {
+                    one_of("filter", name, TAG_FILTERS, number, log);
+                }
             }
             "window_compose_functions" => {
                 if let Some(name) = argument(rest, "compose_thread") {
@@ -123,13 +127,20 @@ pub(crate) fn argument<'a>(list: &'a str, object: &str) -> Option<&'a str> {
     entry.split('}').next()
 }
 
-/// Checks `evt_type count type type ...`.
+/// Checks `evt_type count type type ...` and `tag_msg 1 tag`.
 fn filter(rest: &str, number: u64, log: &mut Log<'_>) {
     let mut words = rest.split_ascii_whitespace();
-    let is_of_types = words.next() == Some("evt_type");
+    let what = words.next();
     let count = words.next().and_then(|count| count.parse().ok());
     let types: Vec<&str> = words.collect();
-    if !is_of_types || count != Some(types.len()) {
+    if what == Some("tag_msg") {
+        if count != Some(1) || types.len() != 1 || types[0].parse::<i64>().is_err() {
+            let text = format_args!("`{rest}` is not `tag_msg`, 1 and a tag");
+            log.add(Rule::ViewForm, number, text);
+        }
+        return;
+    }
+    if what != Some("evt_type") || count != Some(types.len()) {
         let text = format_args!("`{rest}` is not `evt_type`, a number and as many types");
         log.add(Rule::ViewForm, number, text);
     }

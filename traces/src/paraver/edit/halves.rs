@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::MessageKind;
 use crate::paraver::EventKind;
 
 const SENT: [u32; 5] = numbers(EventKind::SENT);
@@ -15,8 +16,8 @@ const fn numbers(kinds: [EventKind; 5]) -> [u32; 5] {
     [a.number(), b.number(), c.number(), d.number(), e.number()]
 }
 
-/// Sender, receiver, and number of a message.
-pub(super) type Key = (u32, u32, i64);
+/// Sender, receiver, `true` for a control message, and number of a message.
+pub(super) type Key = (u32, u32, bool, i64);
 
 /// Half of a message.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +46,13 @@ impl Half {
         let (key, content) = match values.map(|(kind, _)| kind) {
             SENT => {
                 let content = Content::Sent { bytes: third, kind: fourth, waited_ns: ns };
-                ((rank, peer, number), content)
+                let is_control = MessageKind::of(fourth).is_some_and(MessageKind::is_control);
+                ((rank, peer, is_control, number), content)
             }
             RECEIVED => {
                 let content = Content::Received { tag: third, lane: fourth, complete_ns: ns };
-                ((peer, rank, number), content)
+                let is_control = MessageKind::of_tag(third).is_some();
+                ((peer, rank, is_control, number), content)
             }
             _ => return None,
         };

@@ -128,7 +128,7 @@ impl<W: Write, M: Iterator<Item = Communication>> Lines<'_, W, M> {
         line.number(message.logical_receive_ns);
         line.number(message.physical_receive_ns);
         line.number(message.bytes.min(EXACT_LIMIT));
-        line.number(message.tag % EXACT_LIMIT);
+        line.number(message.tag);
         line.write(self.out)
     }
 

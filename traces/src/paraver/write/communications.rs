@@ -20,7 +20,7 @@ pub(super) struct Communication {
     pub(super) logical_receive_ns: u64,
     pub(super) physical_receive_ns: u64,
     pub(super) bytes: u64,
-    /// Tag of the program, or round of a one-sided operation.
+    /// Tag of the program, round of a one-sided operation, or kind and round of a control message.
     pub(super) tag: u64,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Arrival {
     pub(super) time_ns: u64,
     pub(super) at: Thread,
     pub(super) kind: MessageKind,
-    /// Lane of a one-sided operation.
+    /// Lane of a one-sided operation or of a sync.
     pub(super) lane: Option<u32>,
     /// Time from where the data left.
     pub(super) latency_ns: u64,
@@ -92,6 +92,18 @@ enum Until {
     Sync(u32, u64),
     /// Time at which a message with this tag was complete.
     Complete(u32, u64),
+    /// Arrival of a control message of this kind, lane and round.
+    Arrival(MessageKind, u32, u64),
+}
+
+impl Until {
+    /// Returns the lane, if the message is of one.
+    fn lane(&self) -> Option<u32> {
+        match *self {
+            Self::Sync(lane, _) | Self::Arrival(_, lane, _) => Some(lane),
+            Self::Complete(..) => None,
+        }
+    }
 }
 
 /// Physical times of a message.
@@ -100,7 +112,7 @@ struct Times {
     physical_receive_ns: u64,
 }
 
-/// Sends and receives between a sender and a receiver.
+/// Sends and receives between a sender and a receiver, of control messages or of the others.
 #[derive(Default)]
 struct Halves {
     sends: Vec<RecordIndex>,
@@ -111,15 +123,18 @@ impl<'a> Communications<'a> {
     /// Joins sends and receives by sorting both. Among messages with the same key the first send
     /// matches the first receive.
     pub(super) fn new(timeline: &'a Timeline<'a>) -> Self {
-        let mut halves = BTreeMap::<(u32, u32), Halves>::new();
+        let mut halves = BTreeMap::<(u32, u32, bool), Halves>::new();
         let mut sync_ends = BTreeMap::<_, Vec<RecordIndex>>::new();
         for (place, _, record) in timeline.records().all() {
             match record.event {
-                Event::Send { rank, peer, .. } => {
-                    halves.entry((rank, peer)).or_default().sends.push(place);
+                Event::Send { kind, rank, peer, .. } => {
+                    halves.entry((rank, peer, kind.is_control())).or_default().sends.push(place);
                 }
                 Event::Receive { rank, peer, .. } | Event::ReceiveTagged { rank, peer, .. } => {
-                    halves.entry((peer, rank)).or_default().receives.push(place);
+                    halves.entry((peer, rank, false)).or_default().receives.push(place);
+                }
+                Event::ReceiveControl { rank, peer, .. } => {
+                    halves.entry((peer, rank, true)).or_default().receives.push(place);
                 }
                 Event::SyncEnd { rank, lane, .. } => {
                     sync_ends.entry((rank, lane)).or_default().push(place);
@@ -143,7 +158,7 @@ impl<'a> Communications<'a> {
         this.sync_ends.values_mut().for_each(|ends| ends.sort_by_key(number));
         let sends = halves.values().map(|halves| halves.sends.len().min(halves.receives.len()));
         this.messages.reserve_exact(sends.sum());
-        for ((from, to), halves) in halves {
+        for ((from, to, _), halves) in halves {
             this.join(halves, (from, to));
         }
         this.halves.sort_by_key(|place| half_ns(timeline, *place));
@@ -217,18 +232,16 @@ impl<'a> Communications<'a> {
                 ];
                 Half { time_ns: sent_ns, at: from, values: paired(EventKind::SENT, values) }
             }
-            Event::Receive { peer, message, .. } | Event::ReceiveTagged { peer, message, .. } => {
+            Event::Receive { peer, message, .. }
+            | Event::ReceiveTagged { peer, message, .. }
+            | Event::ReceiveControl { peer, message, .. } => {
                 let Received { at, arrived_ns, until } = received(timeline, place);
                 let (tag, complete_ns) = self.completion(at.rank, &until, arrived_ns);
-                let lane = match until {
-                    Until::Sync(lane, _) => i64::from(lane) + 1,
-                    Until::Complete(..) => 0,
-                };
                 let values = [
                     i64::from(peer) + 1,
                     exact(message),
                     exact(tag),
-                    lane,
+                    until.lane().map_or(0, |lane| i64::from(lane) + 1),
                     exact(complete_ns - arrived_ns),
                 ];
                 Half { time_ns: arrived_ns, at, values: paired(EventKind::RECEIVED, values) }
@@ -240,8 +253,13 @@ impl<'a> Communications<'a> {
     /// Returns the tag of a message that has arrived, and the time of its logical receive.
     fn completion(&self, rank: u32, until: &Until, arrived_ns: u64) -> (u64, u64) {
         let (tag, complete_ns) = match *until {
-            Until::Sync(lane, round) => (round, self.sync_end(rank, lane, round, arrived_ns)),
+            // All but control messages have tags of one form.
+            Until::Sync(lane, round) => {
+                let end_ns = self.sync_end(rank, lane, round, arrived_ns);
+                (MessageKind::Put.tag(round), end_ns)
+            }
             Until::Complete(tag, complete_ns) => (tag.into(), Some(complete_ns)),
+            Until::Arrival(kind, _, round) => (kind.tag(round), None),
         };
         (tag, complete_ns.unwrap_or(arrived_ns).max(arrived_ns))
     }
@@ -281,15 +299,11 @@ impl<'a> Communications<'a> {
         let Times { physical_send_ns, physical_receive_ns } = times(self.timeline, message);
         let sent = sent(self.timeline, message.send);
         let received = received(self.timeline, message.receive);
-        let lane = match received.until {
-            Until::Sync(lane, _) => Some(lane),
-            Until::Complete(..) => None,
-        };
         Arrival {
             time_ns: physical_receive_ns,
             at: received.at,
             kind: sent.kind,
-            lane,
+            lane: received.until.lane(),
             latency_ns: physical_receive_ns - physical_send_ns,
             waited_ns: physical_send_ns - sent.called_ns,
         }
@@ -310,6 +324,7 @@ fn number_and_time(timeline: &Timeline<'_>, place: RecordIndex) -> (u64, u64) {
     let number = match record.event {
         Event::Send { message, .. }
         | Event::Receive { message, .. }
+        | Event::ReceiveControl { message, .. }
         | Event::ReceiveTagged { message, .. } => message,
         Event::SyncEnd { round, .. } => round,
         _ => unreachable!("only those are kept"),
@@ -334,6 +349,11 @@ fn received(timeline: &Timeline<'_>, place: RecordIndex) -> Received {
             at: Thread { rank, worker },
             arrived_ns: time_ns,
             until: Until::Sync(lane, round),
+        },
+        Event::ReceiveControl { kind, rank, lane, round, .. } => Received {
+            at: Thread { rank, worker },
+            arrived_ns: time_ns,
+            until: Until::Arrival(kind, lane, round),
         },
         Event::ReceiveTagged { rank, tag, arrived, .. } => Received {
             at: Thread { rank, worker },

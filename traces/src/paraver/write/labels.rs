@@ -42,6 +42,7 @@ pub(super) fn write_pcf(
     out: &mut impl Write,
     task_names: &[Arc<str>],
     counters: &BTreeSet<LabelId>,
+    has_control: bool,
 ) -> io::Result<()> {
     let task_names: Vec<String> = task_names.iter().map(|name| label(name)).collect();
     let task_names: Vec<&str> = task_names.iter().map(String::as_str).collect();
@@ -55,7 +56,7 @@ pub(super) fn write_pcf(
     }
     for kind in EventKind::ALL {
         writeln!(out, "\nEVENT_TYPE\n0    {:<10} {}", kind.number(), kind.name())?;
-        let values = kind.values(&task_names);
+        let values = kind.values(&task_names, has_control);
         if !values.is_empty() {
             writeln!(out, "VALUES\n0    (none)")?;
         }

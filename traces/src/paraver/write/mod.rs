@@ -141,8 +141,9 @@ pub(crate) fn write_records(
     let prv = Partial::write(file("prv"), |out| {
         body::write(out, &timeline, names.len(), &info.started, &comments)
     })?;
-    let pcf =
-        Partial::write(file("pcf"), |out| labels::write_pcf(out, names, timeline.counters()))?;
+    let pcf = Partial::write(file("pcf"), |out| {
+        labels::write_pcf(out, names, timeline.counters(), timeline.has_control())
+    })?;
     let row = Partial::write(file("row"), |out| labels::write_row(out, &timeline.layout()))?;
     Ok(TraceFiles { pcf: pcf.publish()?, row: row.publish()?, prv: prv.publish()? })
 }

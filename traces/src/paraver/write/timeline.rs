@@ -26,6 +26,7 @@ pub(super) struct Timeline<'a> {
     /// Times of which each worker has records.
     recorded: Vec<Range<u64>>,
     counters: BTreeSet<LabelId>,
+    has_control: bool,
 }
 
 impl<'a> Timeline<'a> {
@@ -60,17 +61,20 @@ impl<'a> Timeline<'a> {
             chunks[worker as usize] = records.chunks.as_slice();
         }
         let records = Records::new(&chunks)?;
-        let mut counters = BTreeSet::new();
+        let (mut counters, mut has_control) = (BTreeSet::new(), false);
         for (_, worker, record) in records.all() {
-            if let Event::Counter { label, .. } = record.event {
-                counters.insert(label);
+            match record.event {
+                Event::Counter { label, .. } => _ = counters.insert(label),
+                Event::Send { kind, .. } => has_control |= kind.is_control(),
+                Event::ReceiveControl { .. } => has_control = true,
+                _ => {}
             }
             check_ranks(worker, record, &layout)?;
             check_time(record.time_ns)?;
             layout.end_ns = layout.end_ns.max(record.time_ns);
         }
         let workers = (0..streams).map(|worker| InOrder::new(&records, worker)).collect();
-        Ok(Self { records, workers, layout, recorded, counters })
+        Ok(Self { records, workers, layout, recorded, counters, has_control })
     }
 
     /// Returns the times of which a worker has records, if it was there.
@@ -90,6 +94,11 @@ impl<'a> Timeline<'a> {
     /// Returns the names of the numbers of the program.
     pub(super) fn counters(&self) -> &BTreeSet<LabelId> {
         &self.counters
+    }
+
+    /// Returns `true` if there are control messages.
+    pub(super) fn has_control(&self) -> bool {
+        self.has_control
     }
 
     /// Returns the number of entries of a worker.

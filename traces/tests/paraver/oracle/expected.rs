@@ -347,12 +347,16 @@ fn add_messages(contents: &mut Contents, run: &Run) {
         let Event::Send { kind, rank, peer, message, bytes, waited } = sent.event else { continue };
         let key = |record: &Record| match record.event {
             Event::Receive { rank, peer, message, .. }
-            | Event::ReceiveTagged { rank, peer, message, .. } => Some((peer, rank, message)),
+            | Event::ReceiveTagged { rank, peer, message, .. } => {
+                Some((peer, rank, message, false))
+            }
+            Event::ReceiveControl { rank, peer, message, .. } => Some((peer, rank, message, true)),
             _ => None,
         };
+        let of_sent = Some((rank, peer, message, kind.number() > 6));
         let mut candidates = receives.iter_mut();
-        let received = candidates
-            .find(|record| record.is_some_and(|record| key(record) == Some((rank, peer, message))));
+        let received =
+            candidates.find(|record| record.is_some_and(|record| key(record) == of_sent));
         let Some(received) = received.and_then(Option::take) else { continue };
         let called_ns = sent.time_ns.saturating_sub(waited.as_nanos());
         let (arrived_ns, lane, tag, complete_ns) = match received.event {
@@ -363,6 +367,10 @@ fn add_messages(contents: &mut Contents, run: &Run) {
             Event::ReceiveTagged { tag, arrived, .. } => {
                 let arrived_ns = received.time_ns.saturating_sub(arrived.as_nanos());
                 (arrived_ns, None, tag.into(), received.time_ns)
+            }
+            Event::ReceiveControl { kind, lane, round, .. } => {
+                let tag = (1 << 52) + (kind.number() as u64) * (1 << 48) + round;
+                (received.time_ns, Some(lane), tag, 0)
             }
             _ => unreachable!("only those have a key"),
         };

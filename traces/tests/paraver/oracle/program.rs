@@ -171,7 +171,7 @@ fn moment(
             Event::SyncEnd { rank, lane, round, posted: wait(a / 16), arrived: wait(b / 16) }
         }
         26..29 => {
-            let kind = MessageKind::ALL[b as usize / 8 % 6];
+            let kind = MessageKind::ALL[b as usize / 8 % MessageKind::ALL.len()];
             let message = u64::from(a / 16 % 4);
             Event::Send { kind, rank, peer, message, bytes: number, waited: wait(a / 64) }
         }
@@ -182,6 +182,11 @@ fn moment(
         32 => {
             let message = u64::from(a / 16 % 4);
             Event::ReceiveTagged { rank, peer, message, tag: b, arrived: wait(a / 64) }
+        }
+        37 => {
+            let kind = MessageKind::ALL[6 + b as usize / 8 % 4];
+            let (message, round) = ((a / 16 % 4).into(), number);
+            Event::ReceiveControl { kind, rank, peer, message, lane, round }
         }
         33 => Event::Throttle { rank, waits: b % 2 == 0 },
         34 => Event::Mark { label: labels[b as usize % 3] },
