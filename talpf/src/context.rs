@@ -223,8 +223,9 @@ impl Context {
     }
 
     /// Ends the recording of the communication of this rank, for what follows the program, such as the
-    /// gathering of results. All ranks call it, between two syncs that no operation of theirs needs:
-    /// otherwise messages have one half in the trace.
+    /// gathering of results. All ranks call it, after a sync that no operation of theirs needs, and before a
+    /// collective call that is no sync, such as [`register_global`](Context::register_global): otherwise
+    /// messages have one half in the trace.
     pub fn stop_trace(&self) {
         self.sender().tracer.stop();
     }

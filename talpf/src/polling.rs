@@ -17,6 +17,7 @@ use talpf_runtime::service::{Demand, Pace, Polled, Service, Sleeper, serve};
 use crate::config::{Config, PollingFrequency};
 use crate::error::Error;
 use crate::processes::{Processes, Sleep};
+use crate::sender::Sender;
 use crate::sync::Receiver;
 
 /// Number of passes between polls of batches: every poll takes their cache line away.
@@ -76,7 +77,8 @@ impl Service for Poller {
         let processes = receiver.served_processes();
         let announced = processes.is_none_or(|others| self.are_announced(others, found))
             && !self.has_timers
-            && !receiver.has_unannounced();
+            && !receiver.has_unannounced()
+            && !self.awaits_control();
         let waits_for_notifications = own.notifications.is_waiting();
         let demand = match () {
             () if processes.is_some() && !self.is_paced => Demand::Processes,
@@ -118,6 +120,7 @@ impl Service for Poller {
         let found = receiver.progress().unwrap_or(1) > 0 || has_come;
         !found
             && !self.is_over()
+            && !self.awaits_control()
             && !receiver.has_unannounced()
             && !sender.batches.is_filled_at_last()
             && receiver.served_processes().is_none_or(|others| self.may_sleep(others))
@@ -131,7 +134,25 @@ impl Service for Poller {
 impl Poller {
     /// Returns `true` if the program and all its operations have ended.
     fn is_over(&self) -> bool {
-        self.receiver.is_stopped() && self.receiver.is_quiet(self.has_timers)
+        self.receiver.is_stopped()
+            && self.receiver.is_quiet(self.has_timers)
+            && !self.awaits_control()
+    }
+
+    /// Returns `true` if the program has ended and control messages may still come, which the trace is to
+    /// have: acknowledgements of the last rounds. No event announces that none is under way any more.
+    fn awaits_control(&self) -> bool {
+        let Sender { tracer, peers, own, .. } = &*self.receiver.sender;
+        let may_come = || {
+            let mut peers = peers.locals();
+            !peers.all(|peer| peer.endpoint.is_idle())
+                || !self.receiver.has_all_answers()
+                || !own.endpoint.arrived.is_empty()
+        };
+        self.receiver.is_stopped()
+            && tracer.keeps_control()
+            && !self.receiver.sender.has_failed()
+            && may_come()
     }
 
     /// Returns `true` if an event announces what other processes do.

@@ -73,7 +73,7 @@ impl Sender {
             pending: Pending::default(),
             retries: RetryQueue::default(),
             tracer: Tracer::new(
-                config.runtime.recorder.is_some(),
+                config.runtime.recorder.as_ref(),
                 &group,
                 peers.len(),
                 peers.remotes().next().is_some(),

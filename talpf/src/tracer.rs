@@ -5,11 +5,15 @@
 //! another, so lanes are counted apart, as far as there are counters: of two lanes that share one, a
 //! message may get the lane of another. A number is taken before its message is sent, so that no message
 //! is found to arrive before its call.
+//!
+//! Control messages of syncs, which are recorded if the recorder keeps them, arrive in the order in which they
+//! are posted. They are counted by themselves: where they are posted and where they are taken in, by the
+//! thread inside the engine of each rank.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use talpf_runtime::Group;
-use talpf_traces::{Event, MessageKind, ValueKind, WaitNs};
+use talpf_traces::{Event, MessageKind, Recorder, ValueKind, WaitNs};
 
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::operation::{Transfer, Verb};
@@ -26,6 +30,7 @@ const COUNTERS_BETWEEN_PROCESSES: u32 = 9;
 /// requests of one queue pair arrive in order, so both sides count.
 pub(crate) struct Tracer {
     traced: bool,
+    keeps_control: bool,
     /// Set once nothing more of the rank is recorded.
     stopped: AtomicBool,
     rank: Rank,
@@ -38,19 +43,32 @@ pub(crate) struct Tracer {
     arrived: Box<[AtomicU64]>,
     /// Number of gets from every rank.
     gets: Box<[AtomicU64]>,
+    /// Number of control messages to every rank.
+    control_sent: Box<[AtomicU64]>,
+    /// Number of control messages from every rank.
+    control_arrived: Box<[AtomicU64]>,
 }
 
 impl Tracer {
     /// Creates the recorder of a rank that communicates with `ranks` ranks, all in this process or not.
-    pub(crate) fn new(traced: bool, group: &Group, ranks: u32, has_processes: bool) -> Self {
+    pub(crate) fn new(
+        recorder: Option<&Recorder>,
+        group: &Group,
+        ranks: u32,
+        has_processes: bool,
+    ) -> Self {
+        let (traced, keeps_control) =
+            (recorder.is_some(), recorder.is_some_and(Recorder::keeps_control));
         let peers = if traced { ranks as usize } else { 0 };
         let counters = if has_processes { COUNTERS_BETWEEN_PROCESSES } else { 1 };
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
+        let control = || zeros(if keeps_control { peers } else { 0 });
         let announced = || zeros(peers * counters as usize);
         let (rank, group) = (Rank(group.number()), group.clone());
         let stopped = AtomicBool::new(false);
         Tracer {
             traced,
+            keeps_control,
             stopped,
             rank,
             group,
@@ -58,12 +76,20 @@ impl Tracer {
             sent: announced(),
             arrived: announced(),
             gets: zeros(peers),
+            control_sent: control(),
+            control_arrived: control(),
         }
     }
 
     #[inline]
     pub(crate) fn is_traced(&self) -> bool {
         self.traced && !self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Returns `true` if control messages are recorded.
+    #[inline]
+    pub(crate) fn keeps_control(&self) -> bool {
+        self.keeps_control && !self.stopped.load(Ordering::Relaxed)
     }
 
     /// Ends the recording of the rank.
@@ -148,6 +174,38 @@ impl Tracer {
             Event::Receive { rank, peer, message, lane, round }
         });
         arrived_ns
+    }
+
+    /// Returns the time, for a control message that is about to be posted; 0 if none are recorded.
+    #[inline]
+    pub(crate) fn control_clock(&self) -> u64 {
+        if self.keeps_control() { self.clock() } else { 0 }
+    }
+
+    /// Records that a control message was posted, first tried at a time that
+    /// [`control_clock`](Self::control_clock) has returned.
+    #[cold]
+    pub(crate) fn control_sent(&self, target: Rank, kind: MessageKind, called_ns: u64) {
+        let (rank, peer) = (self.rank.0, target.0);
+        let message = self.control_sent[target.index()].fetch_add(1, Ordering::Relaxed);
+        self.group.trace(|now_ns| {
+            let waited = WaitNs::between(called_ns, now_ns);
+            Event::Send { kind, rank, peer, message, bytes: 0, waited }
+        });
+    }
+
+    /// Records the arrival of a control message, for a caller that knows that these are recorded.
+    #[cold]
+    pub(crate) fn control_arrived(
+        &self,
+        source: Rank,
+        kind: MessageKind,
+        lane: LaneNumber,
+        round: Round,
+    ) {
+        let (rank, peer, lane, round) = (self.rank.0, source.0, u32::from(lane.0), round.0);
+        let message = self.control_arrived[source.index()].fetch_add(1, Ordering::Relaxed);
+        self.group.trace(|_| Event::ReceiveControl { kind, rank, peer, message, lane, round });
     }
 
     /// Records the end of a sync whose round was posted, and had its last arrival, at these times;

@@ -7,7 +7,7 @@ use tampi_shim::{Communicator, Rank};
 
 use crate::Error;
 
-/// Gathers the numbers of all ranks at rank 0 with puts.
+/// Gathers the numbers of all ranks at rank 0 with puts, of which none leaves before all ranks have called.
 pub(super) async fn by_puts(
     ctx: &Context,
     numbers: Vec<f64>,

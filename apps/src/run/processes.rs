@@ -147,11 +147,10 @@ where
                     let rank = ctx.rank().0;
                     if let Some(recorder) = &observer.recorder {
                         ranks::mark_timed_part(recorder, rank, &part);
-                        // What follows is no part of the program. No rank gathers before all have
-                        // stopped.
+                        // What follows is no part of the program. It begins with a collective call, so
+                        // that no rank gathers before all have stopped.
                         ctx.sync(SyncMode::DEFAULT).await?;
                         ctx.stop_trace();
-                        ctx.sync(SyncMode::DEFAULT).await?;
                     }
                     let is_first = machine.ranks_here().start == rank as usize;
                     let metrics = observer.monitor.metrics().filter(|_| is_first);

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use ibverbs_sim::{
     CompletionOpcode, CompletionStatus, Error as DeviceError, Operation, PostError, WorkCompletion,
 };
+use talpf_traces::MessageKind;
 
 use super::active_sync::ActiveSync;
 use super::arrivals::LaneArrivals;
@@ -52,6 +53,8 @@ struct Control {
     target: Rank,
     immediate: Immediate,
     payload: u64,
+    /// Time of the first attempt to post it, if control messages are traced; 0 before.
+    called_ns: u64,
 }
 
 impl State {
@@ -160,6 +163,13 @@ impl State {
         let first = arrivals.first();
         let number =
             if is_data { immediate.round_near(first) } else { immediate.with_payload(payload).0 };
+        if !is_data
+            && sender.tracer.keeps_control()
+            && let Some(kind) = traced_kind(immediate.kind, || plan.step_of(source).is_some())
+        {
+            // Also one of a round that is over, such as a late acknowledgement.
+            sender.tracer.control_arrived(source, kind, lane, number);
+        }
         let Some(round) = arrivals.round(number) else {
             let (ahead, behind) = ((source, number), (self.rank, first));
             let is_ahead = Error::check_ahead(lane, ahead, behind, most_ahead);
@@ -253,7 +263,7 @@ impl State {
     ) {
         let (immediate, payload) =
             (Immediate::new(kind, at.0, at.1), Immediate::payload(at.1, count));
-        self.unsent_controls.push_back(Control { target, immediate, payload });
+        self.unsent_controls.push_back(Control { target, immediate, payload, called_ns: 0 });
     }
 
     /// Returns `true` if no control message waits for room in a send queue.
@@ -263,11 +273,21 @@ impl State {
 
     /// Sends control messages in order, as far as the send queues have room.
     pub(super) fn send_controls(&mut self, sender: &Sender, out: &mut Deferred) {
-        while let Some(control) = self.unsent_controls.front() {
+        let plan = self.plan;
+        while let Some(control) = self.unsent_controls.front_mut() {
+            if control.called_ns == 0 {
+                control.called_ns = sender.tracer.control_clock();
+            }
             let request = Operation::SendWithImmediate { immediate: control.immediate.to_bits() };
             let payload = control.payload.to_ne_bytes();
             match sender.own.endpoint.post_inline(control.target, request, &payload) {
-                Ok(()) => {}
+                Ok(()) if control.called_ns == 0 => {}
+                Ok(()) => {
+                    let Control { target, immediate, called_ns, .. } = *control;
+                    if let Some(kind) = traced_kind(immediate.kind, || plan.meets(target)) {
+                        sender.tracer.control_sent(target, kind, called_ns);
+                    }
+                }
                 Err(PostError { reason: reason @ DeviceError::LimitExceeded { .. }, .. }) => {
                     out.failures.push((vec![self.rank], Error::Device(reason)));
                 }
@@ -276,6 +296,18 @@ impl State {
             out.to_notify.add(control.target);
             self.unsent_controls.pop_front();
         }
+    }
+}
+
+/// Returns the kind under which a control message is traced; `None` for the notice of an operation. A count
+/// is a step of an exchange if that `is_step`.
+fn traced_kind(kind: Kind, is_step: impl FnOnce() -> bool) -> Option<MessageKind> {
+    match kind {
+        Kind::Count if is_step() => Some(MessageKind::ExchangeStep),
+        Kind::Count => Some(MessageKind::Count),
+        Kind::Barrier => Some(MessageKind::BarrierStep),
+        Kind::Ack => Some(MessageKind::Acknowledgement),
+        Kind::Data | Kind::Granted | Kind::Eager | Kind::Notified => None,
     }
 }
 

@@ -9,6 +9,7 @@ mod changed_pattern;
 mod collectives;
 mod common;
 mod conflicts;
+mod control_messages;
 mod credits;
 mod default_syncs;
 mod device_faults;

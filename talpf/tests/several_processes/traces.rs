@@ -1,16 +1,20 @@
 //! Each process records a trace of its own; together they are that of one process.
 
+use std::collections::BTreeMap;
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
 use ibverbs_sim::{SocketWire, Wire};
 use talpf::{Context, Error, Rank, SyncMode};
 use talpf_traces::paraver::{self, TraceInfo};
-use talpf_traces::{PairSummary, Recorder, Summary};
+use talpf_traces::{Extent, Keep, Limits, PairSummary, Recorder, Summary};
 
 use crate::common;
 
 const RANKS: u32 = 3;
+
+const ROUNDS: u64 = 5;
 
 /// Elements of puts that are copied, and of longer ones.
 const LENGTHS: [usize; 2] = [3, 5_000];
@@ -42,9 +46,19 @@ async fn program(ctx: Context) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs the program in a process for each rank, and returns their traces.
-fn traced(folder: &Path) -> Vec<std::path::PathBuf> {
-    let recorders: Vec<Recorder> = (0..RANKS).map(|_| Recorder::default()).collect();
+/// Runs a program in a process for each rank, and returns their traces.
+fn traced<F>(
+    folder: &Path,
+    control: bool,
+    program: impl Fn(Context) -> F + Sync,
+) -> Vec<std::path::PathBuf>
+where
+    F: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    let (records, keep, extent) = (1 << 20, Keep::First, Extent::Whole);
+    let limits = Limits { records, keep, extent, edges: false, control };
+    let recorders: Vec<Recorder> =
+        (0..RANKS).map(|_| Recorder::with_limits(limits.clone())).collect();
     let wires = SocketWire::mesh(RANKS).unwrap().into_iter().zip(&recorders);
     let ranks = wires.map(|(wire, recorder)| {
         let mut config = common::config(RANKS, 2);
@@ -66,7 +80,7 @@ fn traced(folder: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn messages_of_all_lanes_are_joined() {
     let folder = tempfile::tempdir().unwrap();
-    let pieces = traced(folder.path());
+    let pieces = traced(folder.path(), false, program);
     let merged = paraver::merge(&pieces, folder.path().join("t.prv")).unwrap();
     let report = paraver::check(&merged.prv).unwrap();
     assert!(report.is_clean(), "{report}");
@@ -84,6 +98,49 @@ fn messages_of_all_lanes_are_joined() {
         let of_round = text.lines().filter(|line| line.starts_with("3:") && line.ends_with(&end));
         assert_eq!(of_round.count(), RANKS as usize, "{size} bytes, round {round}");
     }
+}
+
+/// Puts to the next rank in rounds that end with acknowledgements, and in one that does not. What follows the
+/// end of the recording leaves no message, and no half of one.
+async fn acknowledged(ctx: Context) -> Result<(), Error> {
+    let next = Rank((ctx.rank().0 + 1) % RANKS);
+    let mine = common::array(&ctx, vec![1u64])?;
+    let inbox = common::array(&ctx, vec![0u64])?;
+    let slot = ctx.register_global(&inbox).await?;
+    for _ in 0..ROUNDS {
+        ctx.put(&mine.all(), slot.at(next, 0))?;
+        ctx.sync(SyncMode::msg(1).with_ack()).window(&inbox.all()).await?;
+    }
+    ctx.sync(SyncMode::DEFAULT).await?;
+    ctx.stop_trace();
+    let inbox = common::array(&ctx, vec![0u64])?;
+    let slot = ctx.register_global(&inbox).await?;
+    ctx.put(&mine.all(), slot.at(next, 0))?;
+    ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await
+}
+
+#[test]
+fn control_messages_are_joined() {
+    let folder = tempfile::tempdir().unwrap();
+    let pieces = traced(folder.path(), true, acknowledged);
+    let merged = paraver::merge(&pieces, folder.path().join("t.prv")).unwrap();
+    let report = paraver::check(&merged.prv).unwrap();
+    assert!(report.is_clean(), "{report}");
+    let text = std::fs::read_to_string(&merged.prv).unwrap();
+    assert!(!text.contains("in none of these traces"), "{text}");
+    let messages = Summary::of(&merged.prv).unwrap().messages;
+    let pair =
+        |from| PairSummary { from, to: (from + 1) % RANKS, messages: ROUNDS, bytes: 8 * ROUNDS };
+    assert_eq!(messages.pairs, (0..RANKS).map(pair).collect::<Vec<_>>());
+    // A sync has an exchange of two steps, and so has the barrier of few ranks.
+    let steps = 2 * u64::from(RANKS);
+    let expected = [
+        ("acknowledgement", u64::from(RANKS) * ROUNDS),
+        ("step of a barrier", steps),
+        ("step of an exchange", steps),
+    ];
+    let expected = expected.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(messages.control, BTreeMap::from(expected));
 }
 
 #[test]
