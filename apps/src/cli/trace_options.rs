@@ -44,6 +44,11 @@ pub(super) struct TraceOptions {
     #[arg(long, requires = "trace")]
     trace_edges: bool,
 
+    /// Keep control messages of syncs, too: counts, steps of exchanges and of barriers, and acknowledgements,
+    /// as lines of their own kind, apart from the data; two records more for each
+    #[arg(long, requires = "trace")]
+    trace_control: bool,
+
     /// Keep only what is between two times of the run, as 2s..4s, 500ms.. or ..1s
     #[arg(long, value_name = "FROM..TO", value_parser = window, requires = "trace")]
     trace_window: Option<Range<u64>>,
@@ -67,7 +72,7 @@ enum Kept {
 impl TraceOptions {
     /// Returns the limits of what the recorder of a run keeps.
     ///
-    /// **Errors**: supersteps of a variant without lanes.
+    /// **Errors**: supersteps, or control messages of syncs, of a variant without lanes.
     pub(super) fn limits(&self, variant: Variant, machine: &Machine) -> Result<Limits, Error> {
         let usual = || memory::available().map_or(MOST_BYTES, |bytes| bytes / PART_OF_MEMORY);
         // As if all processes were on this machine, of which nothing is known here.
@@ -82,24 +87,24 @@ impl TraceOptions {
             Kept::First => Keep::First,
             Kept::Last => Keep::Last,
         };
+        let options = [
+            ("--trace-steps", self.trace_steps.is_some()),
+            ("--trace-control", self.trace_control),
+        ];
+        let has_lanes = variant.has_ranks() && !variant.is_two_sided();
+        if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given && !has_lanes)
+        {
+            return Err(Error::NotTogether { option, with: variant.name() });
+        }
         let extent = match (&self.trace_window, &self.trace_steps) {
             (None, None) => Extent::Whole,
             (Some(times), _) => Extent::Times(times.clone()),
-            (None, Some(_)) if variant.is_two_sided() || !variant.has_ranks() => {
-                let option = "--trace-steps";
-                return Err(Error::NotTogether { option, with: variant.name() });
-            }
             (None, Some(rounds)) => {
                 Extent::Rounds { rounds: rounds.clone(), ranks: machine.ranks_here().len() as u32 }
             }
         };
-        Ok(Limits {
-            records: records as usize,
-            keep,
-            extent,
-            edges: self.trace_edges,
-            control: false,
-        })
+        let (edges, control) = (self.trace_edges, self.trace_control);
+        Ok(Limits { records: records as usize, keep, extent, edges, control })
     }
 }
 

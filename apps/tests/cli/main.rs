@@ -26,6 +26,7 @@ mod signals;
 mod simulate;
 mod tolerance;
 mod trace;
+mod trace_control;
 mod trace_figures;
 mod trace_spill;
 

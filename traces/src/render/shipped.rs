@@ -13,6 +13,8 @@ shipped! {
     "bytes-in-flight"
     "bytes-matrix"
     "call-to-end-of-sync"
+    "control-messages"
+    "control-messages-matrix"
     "events"
     "idle-because-time"
     "idle-because"

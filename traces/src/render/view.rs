@@ -274,6 +274,9 @@ mod tests {
         for name in ["states", "messages-matrix", "messages-in-flight", "call-to-end-of-sync"] {
             assert_eq!(parsed(name).messages, Messages::Data, "{name}");
         }
+        for name in ["control-messages", "control-messages-matrix"] {
+            assert_eq!(parsed(name).messages, Messages::Control, "{name}");
+        }
         assert_eq!(parsed("parallelism-profile").table, Some(Statistic::Time { of_zero: true }));
         assert!(parsed("tasks-running").sign);
     }

@@ -182,6 +182,12 @@ fn views_of_data_show_the_same() {
     }
     let lines = |prv: &Path, view: &str| svg(prv, view).matches("<line").count();
     assert_eq!(lines(&with, "states"), lines(&without, "states"));
+    assert_eq!(lines(&with, "control-messages"), lines(&without, "control-messages") + 5);
+    for count in [">4</text>", ">1</text>"] {
+        assert!(svg(&with, "control-messages-matrix").contains(count), "{count}");
+    }
+    let nothing = "the trace has none of these values in this time";
+    assert!(svg(&without, "control-messages-matrix").contains(nothing));
 }
 
 #[test]
