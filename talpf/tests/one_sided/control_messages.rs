@@ -214,3 +214,27 @@ fn those_of_a_library_have_both_ends() {
         assert_eq!(counts, twice, "{workers} workers");
     }
 }
+
+#[test]
+fn a_run_that_fails_waits_for_none() {
+    let mode = SyncMode::msg(2).with_ack();
+    for workers in [1, 2] {
+        let mut config = common::unwatched(2, workers);
+        config.runtime.recorder = Some(recorder(true));
+        let ended: Result<Vec<()>, Error> = common::run(config, |ctx| async move {
+            let rank = ctx.rank();
+            let mine = common::array(&ctx, vec![1u64])?;
+            let inbox = common::array(&ctx, vec![0u64; 2])?;
+            let slot = ctx.register_global(&inbox).await?;
+            for peer in 0..2 {
+                ctx.put(&mine.all(), slot.at(ctx.peer(peer)?, rank.0 as usize))?;
+            }
+            ctx.sync(mode).window(&inbox.all()).await?;
+            if rank.0 == 1 {
+                return Err(Error::RunEnded);
+            }
+            ctx.sync(mode).await
+        });
+        ended.unwrap_err();
+    }
+}
