@@ -5,9 +5,15 @@
 //! superstep ends, and what a get reads is copied to its place between the rounds: no operation holds a region
 //! while a window waits for it, and ranks may put whole arrays in a circle.
 
-use bytemuck::Pod;
-use talpf_runtime::{Array, In, Out, Region};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
+use bytemuck::Pod;
+use smallvec::SmallVec;
+use talpf_runtime::{Array, In, JoinHandle, Out, Region};
+
+use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::lane::Lane;
 use crate::slot::{KeptRemote, RemoteRegion};
@@ -66,7 +72,7 @@ impl<'r> Bsp<'r> {
         T: Pod + Send + Sync,
         D: Send + Sync + 'static,
     {
-        self.queue(Put { from: *from, to: KeptRemote::new(&to), copy: None })
+        self.queue(Put { from: *from, to: KeptRemote::new(&to), copy: PutCopy::None })
     }
 
     /// Queues a get of a region of a slot of [`register_global`](crate::Context::register_global) into `to`.
@@ -110,6 +116,9 @@ impl<'r> Bsp<'r> {
         let mut queued = std::mem::take(&mut self.queued);
         queued.iter_mut().try_for_each(|operation| operation.begin(&self.lane))?;
         self.round(Kind::Read).await?;
+        for operation in &mut queued {
+            poll_fn(|cx| operation.poll_read(cx)).await?;
+        }
         queued.iter_mut().try_for_each(|operation| operation.end(&self.lane))?;
         self.round(Kind::Write).await
     }
@@ -130,6 +139,11 @@ trait Queued: Send + Sync {
     /// Begins the operation, before gets read.
     fn begin(&mut self, lane: &Lane) -> Result<(), Error>;
 
+    /// Waits until the program's tasks may go on without what `end` needs.
+    fn poll_read(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
     /// Ends the operation, before puts are written.
     fn end(&mut self, lane: &Lane) -> Result<(), Error>;
 }
@@ -138,28 +152,56 @@ trait Queued: Send + Sync {
 struct Put<'r, T, D> {
     from: Region<'r, T, D>,
     to: KeptRemote<T>,
-    /// Copy of what the operation has read.
-    copy: Option<Array<T>>,
+    copy: PutCopy<T>,
 }
+
+/// Copy of what a put has read.
+enum PutCopy<T> {
+    None,
+    /// A few elements, which are being read.
+    Reading(JoinHandle<Few<T>>),
+    /// A few elements.
+    Few(Few<T>),
+    Many(Array<T>),
+}
+
+/// As many elements as a request carries itself.
+type Few<T> = SmallVec<[T; 4]>;
 
 impl<T: Pod + Send + Sync, D: Send + Sync + 'static> Queued for Put<'_, T, D> {
     fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
+        let task = lane.group().task("copy").input(&self.from);
+        let longest = INLINE_BYTES.min(lane.at.sender().own.endpoint.max_transfer);
+        if self.from.len().saturating_mul(size_of::<T>()) <= longest {
+            let task = task.inline();
+            let copy = |from: In<T, D>| from.row_slices().flatten().copied().collect();
+            self.copy = PutCopy::Reading(task.run(copy)?);
+            return Ok(());
+        }
         let copy = array_like(lane, &self.from)?;
         let cols = self.from.rect().cols().max(1);
-        let task = lane.group().task("copy").input(&self.from).output(&copy.all());
-        task.spawn(move |from: In<T, D>, mut to: Out<T>| {
+        task.output(&copy.all()).spawn(move |from: In<T, D>, mut to: Out<T>| {
             let rows = from.row_slices().zip(to.chunks_mut(cols));
             rows.for_each(|(from, to)| to.copy_from_slice(from));
         })?;
-        self.copy = Some(copy);
+        self.copy = PutCopy::Many(copy);
         Ok(())
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if let PutCopy::Reading(reading) = &mut self.copy {
+            self.copy = PutCopy::Few(ready!(Pin::new(reading).poll(cx))?);
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn end(&mut self, lane: &Lane) -> Result<(), Error> {
         match &self.copy {
-            Some(copy) => lane.put(&copy.all(), self.to.region()),
-            None => Ok(()),
+            PutCopy::Few(values) => drop(lane.round().put_copy(values, self.to.region())),
+            PutCopy::Many(copy) => lane.put(&copy.all(), self.to.region())?,
+            PutCopy::None | PutCopy::Reading(_) => {}
         }
+        Ok(())
     }
 }
 
