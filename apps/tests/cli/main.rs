@@ -29,6 +29,7 @@ mod trace;
 mod trace_control;
 mod trace_figures;
 mod trace_spill;
+mod trace_sync_costs;
 
 use std::process::{Command, Output, Stdio};
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde_json::Value;
-use talpf_traces::State;
 use talpf_traces::paraver::{EventKind, Reader, Record};
+use talpf_traces::{RankSummary, State, Summary};
 
 /// Largest difference between two readings of a clock, beside 2 %.
 const MOST_NS: f64 = 100_000.0;
@@ -21,7 +21,7 @@ struct Shown {
     of_rows_ns: BTreeMap<u32, u64>,
     /// Idle time of each worker.
     idle_ns: BTreeMap<usize, u64>,
-    /// Largest cost of a sync: rounds of a rank may overlap, so that a sum says nothing.
+    /// Largest cost of a sync.
     sync_ns: u64,
 }
 
@@ -89,4 +89,7 @@ pub(crate) fn assert_agree(prv: &Path, metrics: &Value, ranks: u64, run: &str) {
     shown.rows_ns.iter().for_each(whole);
     assert_eq!(shown.on_cpus_ns, shown.of_rows_ns, "{run}");
     assert!(shown.sync_ns < duration_ns, "{run}: {} of {duration_ns}", shown.sync_ns);
+    for (rank, RankSummary { sync_ns, .. }) in Summary::of(prv).unwrap().ranks.iter().enumerate() {
+        assert!(*sync_ns < duration_ns, "{run}: rank {rank} {sync_ns} of {duration_ns}");
+    }
 }

@@ -57,7 +57,9 @@ state                     times a row was in the state without an interruption, 
                           Not created is left out
 cost of a sync            from where the end of the round was asked for and the rank's own
                           operations were posted, to the end of the round
-count, total              number and sum of the durations, of the first trace and the second
+count, total              number and sum of the durations, of the first trace and the second;
+                          of costs of syncs, for each rank the time in which at least one sync
+                          of the mode was awaited, summed over the ranks
 median                    duration that half of them do not exceed, within 1 %
 change                    median of the second trace - median of the first
 spread                    distance between the first and the third quartile, of the trace where

@@ -1,11 +1,12 @@
 //! Summary of a trace: where the time of the workers went, and what it was spent for.
 //!
-//! A single pass over the records, and memory that grows with ranks, task types and pairs of ranks that
-//! exchange messages, but not with the trace; a trace with edges of the graph also needs memory for each
+//! A single pass over the records, and memory that grows with ranks (at most 1 MiB each, and as much for
+//! each sync mode), task types and pairs of ranks that exchange messages, but not with the trace; a trace with edges of the graph also needs memory for each
 //! task and edge. [`Summary::EXPLANATION`] defines each figure.
 
 mod critical_path;
 mod distribution;
+mod interval_union;
 mod text;
 mod totals;
 
@@ -42,7 +43,9 @@ pub struct Summary {
     pub tasks: BTreeMap<String, TaskSummary>,
     /// Times that rows were in a state without an interruption, by its label; Not created is left out.
     pub states: BTreeMap<String, Distribution>,
-    /// Costs of syncs by mode, one for each round that a rank has ended.
+    /// Costs of syncs by mode, one for each round that a rank has ended. As rounds of a rank may overlap,
+    /// [`total_ns`](Distribution::total_ns) is the time in which at least one of the mode was awaited, summed
+    /// over the ranks, and not the sum of the costs.
     pub syncs: BTreeMap<String, Distribution>,
     /// Messages between ranks.
     pub messages: MessageSummary,
@@ -90,6 +93,9 @@ pub struct RankSummary {
     pub tasks: u64,
     /// Rounds that have ended.
     pub rounds: u64,
+    /// Cost of their syncs together: time in which at least one of them was awaited, once however many overlap,
+    /// so that it never exceeds the length of the trace.
+    pub sync_ns: u64,
     /// Bytes that have left the rank.
     pub bytes_sent: u64,
     /// Bytes that have arrived at the rank.
@@ -158,7 +164,12 @@ slices                    times a body ran without an interruption; one that hel
 total, median, p99        sum, half and 99 of 100 of the durations, the latter two within 1 %;
                           JSON has the quartiles, too, and all of it for each state
 cost of a sync            from where the end of the round was asked for and the rank's own
-                          operations were posted, to the end of the round
+                          operations were posted, to the end of the round; its median and p99
+                          are those of single rounds
+total cost of syncs       time in which at least one sync of the rank (of the mode, in the table
+                          of modes, where it is summed over the ranks) was awaited: what lies in
+                          the costs of several rounds counts once, so that syncs cost a rank at
+                          most the length of the trace
 latency of a message      from where the data left (physical send) to where it had arrived
                           (physical receive)
 control messages          messages of syncs themselves, by their kind, in none of the other figures;

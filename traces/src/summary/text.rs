@@ -52,13 +52,14 @@ impl Summary {
         let states: BTreeSet<&str> = states.collect();
         let mut head = vec!["rank"];
         head.extend(&states);
-        head.extend(["tasks", "rounds", "bytes sent", "received"]);
+        head.extend(["tasks", "rounds", "in syncs", "bytes sent", "received"]);
         let mut table = Table::new(&head);
         for (number, rank) in self.ranks.iter().enumerate().take(LINES) {
             let mut row = vec![number.to_string()];
             row.extend(states.iter().map(|state| rank.share(rank.states_ns.get(*state))));
-            let counts = [rank.tasks, rank.rounds, rank.bytes_sent, rank.bytes_received];
-            row.extend(counts.iter().map(u64::to_string));
+            row.extend([rank.tasks, rank.rounds].map(|count| count.to_string()));
+            row.push(time(rank.sync_ns));
+            row.extend([rank.bytes_sent, rank.bytes_received].map(|bytes| bytes.to_string()));
             table.add(row);
         }
         table.write(f)?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::distribution::{Distribution, Durations};
+use super::interval_union::IntervalUnion;
 use super::{Efficiency, MessageSummary, PairSummary, RankSummary, Summary, TaskSummary};
 use crate::paraver::{Communication, EventKind, Reader, Record};
 use crate::{MessageKind, State};
@@ -36,7 +37,7 @@ pub(super) struct Totals {
     timed_ns: Option<(u64, u64)>,
     tasks: BTreeMap<i64, Tasks>,
     states: BTreeMap<u32, Durations>,
-    syncs: BTreeMap<i64, Durations>,
+    syncs: BTreeMap<i64, Syncs>,
     kinds: BTreeMap<i64, u64>,
     control: BTreeMap<&'static str, u64>,
     latency: Durations,
@@ -53,6 +54,16 @@ struct Rank {
     slow_ns: u64,
     tasks: u64,
     rounds: u64,
+    /// Time in which at least one sync of the rank was awaited.
+    synced: IntervalUnion,
+}
+
+/// Syncs of one mode.
+#[derive(Default)]
+struct Syncs {
+    costs: Durations,
+    /// As `Rank::synced`, of this mode alone.
+    of_ranks: BTreeMap<usize, IntervalUnion>,
 }
 
 #[derive(Default)]
@@ -136,7 +147,7 @@ impl Totals {
                         let mut own = rest.iter().take_while(|(kind, _)| *kind != SYNC_ENDED);
                         own.find(|(kind, _)| *kind == wanted).map_or(0, |(_, value)| *value)
                     };
-                    self.syncs.entry(of(SYNC_MODE)).or_default().add(of(SYNC_COST).unsigned_abs());
+                    self.sync(rank, of(SYNC_MODE), (time_ns, of(SYNC_COST).unsigned_abs()));
                 }
                 // Control messages are counted where their lines are.
                 MESSAGE_KIND if MessageKind::of(value).is_some_and(MessageKind::is_control) => {}
@@ -149,6 +160,15 @@ impl Totals {
                 IDLE_BECAUSE => self.idle(row, value, time_ns),
                 _ => {}
             }
+        }
+    }
+
+    fn sync(&mut self, rank: usize, mode: i64, (end_ns, cost_ns): (u64, u64)) {
+        let syncs = self.syncs.entry(mode).or_default();
+        syncs.costs.add(cost_ns);
+        let of_mode = syncs.of_ranks.entry(rank).or_default();
+        for synced in [of_mode, &mut self.ranks[rank].synced] {
+            synced.add(end_ns.saturating_sub(cost_ns), end_ns);
         }
     }
 
@@ -197,8 +217,11 @@ impl Totals {
         let state = |(state, times): (&u32, &Durations)| {
             (reader.state_label(*state).into_owned(), times.distribution())
         };
-        let sync = |(mode, costs): (&i64, &Durations)| {
-            (reader.value_label(SYNC_MODE, *mode).into_owned(), costs.distribution())
+        let sync = |(mode, syncs): (&i64, &Syncs)| {
+            let total_ns = syncs.of_ranks.values().map(IntervalUnion::length);
+            let total_ns = total_ns.fold(0, u64::saturating_add);
+            let costs = Distribution { total_ns, ..syncs.costs.distribution() };
+            (reader.value_label(SYNC_MODE, *mode).into_owned(), costs)
         };
         let efficiency = self.efficiency(duration_ns);
         Summary {
@@ -254,6 +277,7 @@ impl Totals {
             idle_ns: rank.idle_ns.iter().map(by_cause).collect(),
             tasks: rank.tasks,
             rounds: rank.rounds,
+            sync_ns: rank.synced.length(),
             ..RankSummary::default()
         };
         let mut ranks: Vec<RankSummary> = self.ranks.iter().map(summary).collect();

@@ -2,6 +2,7 @@
 
 mod any_input_is_an_error_at_most;
 mod control_messages;
+mod costs_of_syncs_that_overlap;
 mod critical_path_of_edges;
 mod diff_of_two_runs;
 mod every_view_is_a_picture;

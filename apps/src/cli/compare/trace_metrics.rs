@@ -7,11 +7,9 @@ use serde::Serialize;
 use talpf_apps::Error;
 use talpf_apps::run::Machine;
 use talpf_traces::paraver::{EventKind, Reader, Record};
-use talpf_traces::{Recorder, TraceInfo};
+use talpf_traces::{RankSummary, Recorder, Summary, TraceInfo};
 
 const TASK_TYPE: u32 = EventKind::TaskType.number();
-const SYNC_ENDED: u32 = EventKind::SyncEnded.number();
-const SYNC_COST: u32 = EventKind::SyncOwnWorkDone.number();
 
 /// Metrics of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -56,58 +54,35 @@ impl TraceMetrics {
             .filter(|(_, label)| kernels.contains(label))
             .map(|(value, _)| value)
             .collect();
-        let ranks = reader.ranks_of_rows().to_vec();
-        let mut metrics = Self::default();
         let mut kernel_since: HashMap<usize, u64> = HashMap::new();
-        let mut syncs: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
         let (mut first, mut last, mut computed) = (u64::MAX, 0, 0);
-        reader.read(|record| match record {
-            Record::Event { row, time_ns, values, .. } => {
-                for &(kind, value) in values {
-                    match kind {
-                        TASK_TYPE => {
-                            if let Some(since) = kernel_since.remove(&row) {
-                                computed += time_ns - since;
-                                last = last.max(time_ns);
-                            }
-                            if kernels.contains(&value) {
-                                kernel_since.insert(row, time_ns);
-                                first = first.min(time_ns);
-                            }
-                        }
-                        SYNC_ENDED => metrics.rounds += 1,
-                        SYNC_COST => {
-                            let since = time_ns.saturating_sub(value.unsigned_abs());
-                            syncs.entry(ranks[row]).or_default().push((since, time_ns));
-                        }
-                        _ => {}
-                    }
+        reader.read(|record| {
+            let Record::Event { row, time_ns, values, .. } = record else { return };
+            for &(_, value) in values.iter().filter(|(kind, _)| *kind == TASK_TYPE) {
+                if let Some(since) = kernel_since.remove(&row) {
+                    computed += time_ns - since;
+                    last = last.max(time_ns);
+                }
+                if kernels.contains(&value) {
+                    kernel_since.insert(row, time_ns);
+                    first = first.min(time_ns);
                 }
             }
-            Record::Communication(message) if message.control().is_none() => {
-                metrics.messages += 1;
-                metrics.bytes += message.bytes;
-            }
-            Record::Communication(_) | Record::State { .. } => {}
         })?;
-        let synced: u64 = syncs.into_values().map(covered).sum();
-        metrics.sync_us = synced as f64 / 1e3 / metrics.rounds.max(1) as f64;
         let available = last.saturating_sub(first) as f64 * workers as f64;
-        metrics.idle = if available > 0.0 { 1.0 - computed as f64 / available } else { 0.0 };
-        Ok(metrics)
-    }
-}
+        let idle = if available > 0.0 { 1.0 - computed as f64 / available } else { 0.0 };
 
-/// Returns the time that the intervals cover together.
-fn covered(mut intervals: Vec<(u64, u64)>) -> u64 {
-    intervals.sort_unstable();
-    let mut reached = 0;
-    let uncovered = intervals.into_iter().map(|(begin, end)| {
-        let begin = begin.max(reached);
-        reached = reached.max(end);
-        end.saturating_sub(begin)
-    });
-    uncovered.sum()
+        let Summary { ranks, messages, .. } = Summary::of(prv)?;
+        let sum = |of: fn(&RankSummary) -> u64| ranks.iter().map(of).sum::<u64>();
+        let (rounds, sync_ns) = (sum(|rank| rank.rounds), sum(|rank| rank.sync_ns));
+        Ok(Self {
+            messages: messages.latency.count,
+            bytes: messages.bytes,
+            rounds,
+            sync_us: sync_ns as f64 / 1e3 / rounds.max(1) as f64,
+            idle,
+        })
+    }
 }
 
 #[cfg(test)]
