@@ -48,6 +48,12 @@ fn control_messages_are_counted_apart() {
     let counted = format!("{} communications with {control} control messages", messages(&with));
     assert!(checked.contains(&counted), "{checked}");
     assert!(summary(&[]).contains(&format!("\n{control} control messages (")));
+    let streams = folder.path().join("ovni");
+    let [prv, streams] = [&prv, &streams].map(|path| path.to_str().unwrap());
+    let convert = ["trace", "convert", prv, "--to", "ovni", "-o", streams];
+    let text = stdout_of(&talpf_with(&convert));
+    let left_out = format!("\n{DATA} messages with data, {control} control messages and ");
+    assert!(text.contains(&left_out), "{text}");
 }
 
 #[test]

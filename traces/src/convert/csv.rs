@@ -6,12 +6,16 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::check_output;
+use crate::MessageKind;
 use crate::error::{Error, Result};
 use crate::paraver::{Names, Partial, Reader, Record};
 
 const STATES: &str = "rank,row,cpu,begin_ns,end_ns,state,label";
 const EVENTS: &str = "rank,row,cpu,time_ns,type,type_label,value,value_label";
-const MESSAGES: &str = "from,to,from_row,to_row,call_ns,send_ns,receive_ns,end_ns,bytes,tag";
+const MESSAGES: &str = "from,to,from_row,to_row,call_ns,send_ns,receive_ns,end_ns,bytes,tag,kind";
+
+/// Kind of a message that is no control message. A put, a get or another: events where it arrives say which.
+const DATA: &str = "data";
 
 /// Tables that grow, with their files.
 struct Tables<'a> {
@@ -87,8 +91,11 @@ impl Tables<'_> {
                 numbers(lines, rows);
                 numbers(lines, [message.logical_send_ns, message.send_ns]);
                 numbers(lines, [message.receive_ns, message.logical_receive_ns, message.bytes]);
-                digits(lines, message.tag);
-                lines.push(b'\n');
+                numbers(lines, [message.tag]);
+                let kind = message.control().map_or(DATA, MessageKind::name);
+                for part in ["\"", kind, "\"\n"] {
+                    lines.extend_from_slice(part.as_bytes());
+                }
                 2
             }
         };

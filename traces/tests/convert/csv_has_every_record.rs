@@ -23,7 +23,7 @@ fn rows_are_records() {
         [
             "rank,row,cpu,begin_ns,end_ns,state,label",
             "rank,row,cpu,time_ns,type,type_label,value,value_label",
-            "from,to,from_row,to_row,call_ns,send_ns,receive_ns,end_ns,bytes,tag",
+            "from,to,from_row,to_row,call_ns,send_ns,receive_ns,end_ns,bytes,tag,kind",
         ]
     );
     let rows = tables.each_ref().map(|table| table.lines().count() - 1);
@@ -36,4 +36,5 @@ fn rows_are_records() {
     assert!(messages.contains("0,1,0,3,"), "{messages}");
     let sizes = [64, 128, 192].map(|bytes| format!(",{bytes},"));
     assert!(sizes.iter().all(|bytes| messages.contains(bytes)), "{messages}");
+    assert!(messages.lines().skip(1).all(|line| line.ends_with(",\"data\"")), "{messages}");
 }

@@ -82,6 +82,7 @@ fn tasks_states_and_what_is_left_out() {
         .unwrap();
     let written = convert_to_ovni(&prv, folder.path().join("again")).unwrap();
     assert_eq!((written.messages_left_out, written.values_left_out), (3, values as u64));
+    assert_eq!(written.control_messages_left_out, 0);
     assert!(values > 0 && written.lost.is_empty());
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use talpf_traces::paraver::{self, Communication, Reader, Record};
 use talpf_traces::{
     Change, Conversion, Diff, Event, Format, MessageKind, Recorder, RenderOptions, Summary, View,
-    WaitNs, convert, render,
+    WaitNs, convert, convert_to_csv, convert_to_ovni, render,
 };
 use tempfile::TempDir;
 
@@ -214,4 +214,33 @@ fn flows_have_names_of_their_own() {
     for name in ["control messages", "step of a barrier", "send", "receive"] {
         assert!(bytes.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
     }
+}
+
+#[test]
+fn a_table_has_a_column_for_the_kind() {
+    let [(folder, with), (_without, without)] = [true, false].map(trace);
+    let kinds = |prv: &Path| {
+        let [_, _, messages] = convert_to_csv(prv, folder.path()).unwrap();
+        let table = std::fs::read_to_string(messages).unwrap();
+        let kinds = table.lines().map(|line| line.rsplit(',').next().unwrap().replace('"', ""));
+        let mut kinds: Vec<String> = kinds.collect();
+        kinds.sort_unstable();
+        kinds
+    };
+    assert_eq!(kinds(&without), ["data", "kind"]);
+    let mut expected: Vec<_> = KINDS.iter().map(|kind| kind.name()).collect();
+    expected.extend(["acknowledgement", "data", "kind"]);
+    expected.sort_unstable();
+    assert_eq!(kinds(&with), expected);
+}
+
+#[test]
+fn streams_of_ovni_leave_them_out_by_a_number_of_their_own() {
+    let left_out = |is_control| {
+        let (folder, prv) = trace(is_control);
+        let written = convert_to_ovni(&prv, folder.path().join("ovni")).unwrap();
+        (written.messages_left_out, written.control_messages_left_out)
+    };
+    assert_eq!(left_out(true), (1, 5));
+    assert_eq!(left_out(false), (1, 0));
 }

@@ -57,13 +57,17 @@ pub(super) fn text(Options { file, to, output }: &Options) -> Result<String, Err
 }
 
 /// Describes what streams have, and what of the trace they do not have.
-fn of_streams(streams: &OvniStreams) -> String {
-    let OvniStreams { streams, tasks, messages_left_out, values_left_out, lost, .. } = streams;
+fn of_streams(of: &OvniStreams) -> String {
+    let OvniStreams { streams, tasks, lost, .. } = of;
     let has = format!("{} of {}", counted(*streams as u64, "stream"), counted(*tasks, "task"));
+    let messages = counted(of.messages_left_out, "message");
+    let control = match of.control_messages_left_out {
+        0 => String::new(),
+        count => format!(" with data, {}", counted(count, "control message")),
+    };
+    let values = counted(of.values_left_out, "value");
     let left_out = format!(
-        "{} and {} of single moments left out, which ovni has no events for",
-        counted(*messages_left_out, "message"),
-        counted(*values_left_out, "value")
+        "{messages}{control} and {values} of single moments left out, which ovni has no events for"
     );
     let lost = lost.iter().map(|text| format!("not in the trace: {text}\n"));
     format!("{has}\n{left_out}\n{}", lost.collect::<String>())

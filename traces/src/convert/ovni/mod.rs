@@ -30,15 +30,17 @@ use tasks::Survey;
 use threads::Threads;
 
 /// Contents of a folder of ovni's streams, and counts of what it lacks of the trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OvniStreams {
     /// Number of streams, one for each row.
     pub streams: usize,
     /// Number of tasks.
     pub tasks: u64,
-    /// Number of messages, for which ovni has no event.
+    /// Number of messages with data, for which ovni has no event.
     pub messages_left_out: u64,
+    /// Number of control messages, which a trace has that was asked for them.
+    pub control_messages_left_out: u64,
     /// Number of values that belong to a moment, or to an event type beyond the hundred that ovni has.
     pub values_left_out: u64,
     /// Comments of the trace that say what it lacks itself.
@@ -58,19 +60,23 @@ pub(super) fn write(prv: &Path, folder: &Path) -> Result<OvniStreams> {
     let mut streams = Streams::create(&partial.partial, &locations, |location| {
         location.metadata(reader.ranks(), &marks)
     })?;
-    let written = OvniStreams {
+    let has = OvniStreams {
         streams: reader.ranks_of_rows().len(),
         tasks: tasks.len(),
-        messages_left_out: 0,
-        values_left_out: 0,
-        lost: Vec::new(),
+        ..OvniStreams::default()
     };
     let mut threads = Threads::begin((&reader, prv), &locations, tasks, marks, &mut streams)?;
     let lost = reader.try_read(|record| threads.record(record))?;
-    let (messages_left_out, values_left_out) = threads.finish(reader.duration_ns())?;
+    let left_out = threads.finish(reader.duration_ns())?;
     streams.finish()?;
     partial.publish()?;
-    Ok(OvniStreams { messages_left_out, values_left_out, lost, ..written })
+    Ok(OvniStreams {
+        messages_left_out: left_out.messages,
+        control_messages_left_out: left_out.control_messages,
+        values_left_out: left_out.values,
+        lost,
+        ..has
+    })
 }
 
 /// Checks that a folder does not exist, or is empty.

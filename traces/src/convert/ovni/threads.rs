@@ -25,8 +25,15 @@ pub(super) struct Threads<'a> {
     tasks: Tasks,
     marks: Marks,
     threads: Vec<Thread>,
-    messages_left_out: u64,
-    values_left_out: u64,
+    left_out: LeftOut,
+}
+
+/// Numbers of what the streams lack of the trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LeftOut {
+    pub(super) messages: u64,
+    pub(super) control_messages: u64,
+    pub(super) values: u64,
 }
 
 /// Thread of a row.
@@ -87,7 +94,7 @@ impl<'a> Threads<'a> {
                 streams.event(row, name, BEFORE, &pair(id, kind))?;
             }
         }
-        Ok(Self { path, streams, tasks, marks, threads, messages_left_out: 0, values_left_out: 0 })
+        Ok(Self { path, streams, tasks, marks, threads, left_out: LeftOut::default() })
     }
 
     pub(super) fn record(&mut self, record: Record<'_>) -> Result<()> {
@@ -108,20 +115,23 @@ impl<'a> Threads<'a> {
                 for (kind, value) in values.iter().filter(|(kind, _)| !TASKS.contains(kind)) {
                     match self.marks.of(*kind) {
                         Some(mark) => self.mark(row, mark, *value, time_ns)?,
-                        None => self.values_left_out += 1,
+                        None => self.left_out.values += 1,
                     }
                 }
                 self.rest(row, time_ns)
             }
-            Record::Communication(_) => {
-                self.messages_left_out += 1;
+            Record::Communication(message) => {
+                match message.control() {
+                    None => self.left_out.messages += 1,
+                    Some(_) => self.left_out.control_messages += 1,
+                }
                 Ok(())
             }
         }
     }
 
-    /// Ends all threads. Returns the numbers of messages and of values that were left out.
-    pub(super) fn finish(mut self, end_ns: u64) -> Result<(u64, u64)> {
+    /// Ends all threads.
+    pub(super) fn finish(mut self, end_ns: u64) -> Result<LeftOut> {
         for row in 0..self.threads.len() {
             self.settle(row, end_ns + 1)?;
             self.leave(row, end_ns)?;
@@ -133,7 +143,7 @@ impl<'a> Threads<'a> {
             self.event(row, b"VHW", end_ns, &[])?;
             self.event(row, b"OHe", end_ns, &[])?;
         }
-        Ok((self.messages_left_out, self.values_left_out))
+        Ok(self.left_out)
     }
 
     /// Completes what earlier records have left open for one at `time_ns`.
