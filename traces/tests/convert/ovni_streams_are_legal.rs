@@ -130,6 +130,40 @@ fn values_in_lines_of_their_own_are_one_change() {
 }
 
 #[test]
+fn a_task_comes_back_past_as_many_others_as_are_known() {
+    const MOST: usize = 1 << 16;
+    for (others, resumed) in [(MOST, 1), (MOST + 1, 0)] {
+        let others: Vec<_> = (2..others + 2).map(|task| format!("1:1:10:{task}:11:2")).collect();
+        let mut lines = vec!["1:0:10:1:11:1"];
+        lines.extend(others.iter().map(String::as_str));
+        lines.push("1:2:10:1:11:1");
+        let (_folder, prv) = of_lines(1, &lines);
+        let found = streams(&prv);
+        assert_eq!((found.tasks, found.resumed), (others.len() + 1, resumed));
+        assert_eq!(found.executed, others.len() + 2 - resumed);
+        assert_eq!((found.type_ns["a"], found.type_ns["b"]), (99, 1));
+    }
+}
+
+#[test]
+fn a_value_that_stays_is_known_by_the_next_record_of_the_row() {
+    // Task 2 is known to have the type of task 1 by the state, before task 3 begins in the other row.
+    let (_folder, prv) = of_lines(
+        2,
+        &["1:0:10:1:11:1", "1:10:10:2", "2:20:10:3:11:2", "1:30:10:0:11:0", "2:40:10:0:11:0"],
+    );
+    fs::write(prv.with_extension("pcf"), format!("STATES\n1    Running\n\n{PCF}")).unwrap();
+    let text = fs::read_to_string(&prv).unwrap();
+    let with_state = text.replace("2:0:1:1:2:20:", "1:0:1:1:1:15:25:1\n2:0:1:1:2:20:");
+    for text in [text, with_state] {
+        fs::write(&prv, text).unwrap();
+        let found = streams(&prv);
+        assert_eq!((found.tasks, found.executed), (3, 3));
+        assert_eq!((found.type_ns["a"], found.type_ns["b"]), (30, 20));
+    }
+}
+
+#[test]
 fn a_folder_that_has_something_is_refused() {
     let (folder, prv) = trace();
     let out = folder.path().join("out");
