@@ -145,13 +145,15 @@ pub enum Error {
     /// The data would not fit into memory.
     #[error(
         "the run needs {} MiB{}, but {} MiB are available",
-        needed >> 20, for_connections(*connections, *ranks), available >> 20
+        needed >> 20, for_ranks(*connections, *tasks, *ranks), available >> 20
     )]
     Memory {
         /// Bytes that the run needs.
         needed: u64,
         /// Bytes of `needed` for connections between ranks.
         connections: u64,
+        /// Bytes of `needed` for tasks that are spawned ahead.
+        tasks: u64,
         /// Number of ranks.
         ranks: usize,
         /// Bytes that are available.
@@ -469,11 +471,16 @@ impl Error {
     }
 }
 
-/// Formats the part of the memory that connections need, unless it is less than a MiB.
-fn for_connections(connections: u64, ranks: usize) -> String {
-    match connections >> 20 {
-        0 => String::new(),
-        mib => format!(" ({mib} MiB to connect {}, see --ranks)", counted(ranks, "rank")),
+/// Formats the parts of the memory that connections and tasks need, unless they are less than a MiB.
+fn for_ranks(connections: u64, tasks: u64, ranks: usize) -> String {
+    let ranks = counted(ranks, "rank");
+    match (connections >> 20, tasks >> 20) {
+        (0, 0) => String::new(),
+        (0, tasks) => format!(" ({tasks} MiB for tasks of {ranks}, see --ranks)"),
+        (mib, 0) => format!(" ({mib} MiB to connect {ranks}, see --ranks)"),
+        (mib, tasks) => {
+            format!(" ({mib} MiB to connect {ranks} and {tasks} MiB for their tasks, see --ranks)")
+        }
     }
 }
 

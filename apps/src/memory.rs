@@ -13,16 +13,17 @@ pub fn available() -> Option<u64> {
 }
 
 /// Checks that the bytes of the `data`, and of the connections between the ranks of `variant` on
-/// `machine`, are available. A run that is too large thus fails with an error before it starts, and
-/// the system does not kill the process.
+/// `machine` and of their live tasks, are available. A run that is too large thus fails with an error before
+/// it starts, and the system does not kill the process.
 ///
-/// **Errors**: [`Error::Memory`].
+/// **Errors**: [`Error::Memory`]; an invalid setting in the environment.
 pub fn require(data: u64, variant: Variant, machine: Machine) -> Result<(), Error> {
     let (connections, ranks) = (variant.connections_bytes(machine), machine.ranks());
-    let needed = data.saturating_add(connections);
+    let tasks = variant.live_task_bytes(machine)?;
+    let needed = data.saturating_add(connections).saturating_add(tasks);
     match available() {
         Some(available) if available < needed => {
-            Err(Error::Memory { needed, connections, ranks, available })
+            Err(Error::Memory { needed, connections, tasks, ranks, available })
         }
         _ => Ok(()),
     }

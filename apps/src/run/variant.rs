@@ -3,6 +3,7 @@
 use talpf::SyncMode;
 
 use super::{Communication, Machine, Transport, Waiting};
+use crate::Error;
 
 /// Distribution of the work of a step, and synchronisation of the steps. No application has all
 /// variants:
@@ -125,6 +126,23 @@ impl Variant {
             }
             _ => 0,
         }
+    }
+
+    /// Estimates the bytes of the tasks that the ranks of a process have spawned ahead: as many as the throttle
+    /// lets them. Without a throttle the programs are still a few steps ahead only, and the default is counted.
+    ///
+    /// **Errors**: an invalid setting in the environment.
+    pub(crate) fn live_task_bytes(self, machine: Machine) -> Result<u64, Error> {
+        /// Bytes of a task, as `talpf-bench memory` measures them.
+        const TASK: u64 = 512;
+        if !self.has_ranks() {
+            return Ok(0);
+        }
+        let throttle = match machine.settings().runtime()?.throttle {
+            usize::MAX => talpf_runtime::Config::default().throttle,
+            throttle => throttle,
+        };
+        Ok(machine.ranks_here().len() as u64 * throttle as u64 * TASK)
     }
 
     /// Returns the communication of the ranks; `None` for a variant without ranks.

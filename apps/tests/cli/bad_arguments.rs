@@ -93,8 +93,26 @@ fn ranks_count_in_what_is_larger_than_memory() {
     for (variant, mib) in [("talpf-cached", 148), ("tampi", 512)] {
         let run = format!("jacobi --size 16777216 --ranks 512 --variant {variant}");
         let error = error_of(&talpf(&run));
-        let ranks = format!(" MiB ({mib} MiB to connect 512 ranks, see --ranks), but ");
-        assert!(error.contains(&ranks), "{error}");
+        // 256 tasks of 512 bytes for each rank.
+        let parts = format!("{mib} MiB to connect 512 ranks and 64 MiB for their tasks");
+        assert!(error.contains(&format!(" MiB ({parts}, see --ranks), but ")), "{error}");
+    }
+}
+
+#[test]
+fn tasks_that_the_throttle_allows_count_in_what_is_larger_than_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("talpf.toml");
+    let file = file.to_str().unwrap();
+    for (throttle, mib) in [("16777216", 4_194_304), ("4096", 1024), ("'off'", 64)] {
+        std::fs::write(file, format!("throttle = {throttle}")).unwrap();
+        let run = format!("jacobi --size 16777216 --ranks 512 --runtime-config {file}");
+        let error = error_of(&talpf(&run));
+        let parts = format!("148 MiB to connect 512 ranks and {mib} MiB for their tasks");
+        assert!(error.contains(&format!(" MiB ({parts}, see --ranks), but ")), "{error}");
+        // Variants without ranks spawn no tasks.
+        let error = error_of(&talpf(&format!("{run} --variant serial")));
+        assert!(error.starts_with("the run needs ") && !error.contains("ranks"), "{error}");
     }
 }
 
