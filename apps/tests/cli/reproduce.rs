@@ -22,7 +22,10 @@ fn a_report_judges_each_statement_and_repeats_to_the_byte() {
     assert!(text.starts_with("Simulated: profile kunpeng-4x4, 31 cores a rank"), "{text}");
     let json: Value = serde_json::from_str(json).unwrap();
     let figures = json["figures"].as_array().unwrap();
-    assert_eq!(figures.len(), 2);
+    // Gauss-Seidel is there in two sizes.
+    assert_eq!(figures.len(), 3);
+    let sizes = [1, 2].map(|at| figures[at]["problem_of_one_rank"].as_str().unwrap());
+    assert!(sizes[0].contains("block 64") && sizes[1].contains("block 512"), "{sizes:?}");
     for figure in figures {
         for point in figure["points"].as_array().unwrap() {
             assert!(point["seconds"].as_f64().unwrap() > 0.0, "{point}");
@@ -37,7 +40,10 @@ fn a_report_judges_each_statement_and_repeats_to_the_byte() {
         assert!(statements.len() >= 3, "{figure}");
     }
     assert!(page.contains("<h2>Figure 7.7: Gauss-Seidel, strong scaling</h2>"));
-    assert_eq!(page.matches("<svg viewBox").count(), 4);
+    assert!(
+        page.contains("<h2>Figure 7.7: Gauss-Seidel of the reference size, strong scaling</h2>")
+    );
+    assert_eq!(page.matches("<svg viewBox").count(), 6);
     // One file: nothing is loaded.
     for outside in ["http", "<script", "<link", "src="] {
         assert!(!page.contains(outside), "{outside}");

@@ -3,7 +3,8 @@
 //! The text gives no sizes. Those here follow from what it says of tasks: Jacobi has 128 tasks for each of
 //! 32 ranks (figure 7.2); a rank multiplies 16 blocks of rows at a time on 32 ranks (figure 7.17); the
 //! particles of 32 ranks are a little more chains than 31 cores (figure 7.14); Gauss-Seidel lacks
-//! parallelism on more than 8 ranks (figure 7.7). Steps are few, as a step in virtual time is like the
+//! parallelism on more than 8 ranks (figure 7.7). Gauss-Seidel is also run in the size of the reference
+//! input, 32 x 32 blocks, with which no rank has a wavefront for its cores. Steps are few, as a step in virtual time is like the
 //! next.
 
 use talpf_apps::heat::{self, default_sources};
@@ -31,7 +32,10 @@ pub(super) struct Figure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AppName {
     Jacobi,
+    /// Of a size that follows from the text.
     GaussSeidel,
+    /// Of the reference input.
+    GaussSeidelReference,
     Nbody,
     NbodyWithPriorities,
     Matmul,
@@ -80,11 +84,13 @@ macro_rules! figure {
 }
 
 /// All figures, in the order of the text.
-pub(super) static FIGURES: [Figure; 10] = [
+pub(super) static FIGURES: [Figure; 12] = [
     figure!("7.1", Jacobi, Strong, JACOBI, &[Lpf], JACOBI_STRONG),
     figure!("7.3", Jacobi, Weak, JACOBI, &[Lpf], JACOBI_WEAK),
     figure!("7.7", GaussSeidel, Strong, GAUSS_SEIDEL, &[Lpf], GAUSS_SEIDEL_STRONG),
+    figure!("7.7", GaussSeidelReference, Strong, GAUSS_SEIDEL, &[Lpf], GAUSS_SEIDEL_STRONG),
     figure!("7.8", GaussSeidel, Weak, GAUSS_SEIDEL, &[Lpf], GAUSS_SEIDEL_WEAK),
+    figure!("7.8", GaussSeidelReference, Weak, GAUSS_SEIDEL, &[Lpf], GAUSS_SEIDEL_WEAK),
     figure!("7.9", Nbody, Strong, RING, &[TalpfCached], NBODY_STRONG),
     figure!("7.10", Nbody, Weak, RING, &[TalpfCached], NBODY_WEAK),
     figure!("7.12", NbodyWithPriorities, Strong, RING_WITH_GET, &[TalpfCached], PRIORITIES),
@@ -98,6 +104,7 @@ impl AppName {
         match self {
             Self::Jacobi => "Jacobi",
             Self::GaussSeidel => "Gauss-Seidel",
+            Self::GaussSeidelReference => "Gauss-Seidel of the reference size",
             Self::Nbody => "N-body",
             Self::NbodyWithPriorities => "N-body with priorities",
             Self::Matmul => "Matrix multiplication",
@@ -169,6 +176,12 @@ impl Figure {
                 let (cols, steps) = (size.blocks(128), size.steps(50));
                 let rows = if is_weak { size.blocks(32) * ranks } else { size.blocks(256) };
                 Problem::GaussSeidel(heat(rows, cols, 64, steps)?)
+            }
+            AppName::GaussSeidelReference => {
+                // 16384 x 16384 in blocks of 512, where the work does not grow.
+                let (cols, steps) = (size.blocks(32), size.steps(50));
+                let rows = if is_weak { size.blocks(4) * ranks } else { cols };
+                Problem::GaussSeidel(heat(rows, cols, 512, steps)?)
             }
             AppName::Nbody | AppName::NbodyWithPriorities => {
                 let doublings = [4, 16].iter().filter(|least| ranks >= **least).count();

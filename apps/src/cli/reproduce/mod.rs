@@ -52,7 +52,10 @@ pub(super) struct Options {
 
 /// Returns a parser of the numbers of figures.
 fn numbers() -> PossibleValuesParser {
-    PossibleValuesParser::new(FIGURES.each_ref().map(|figure| figure.number))
+    let mut numbers = FIGURES.each_ref().map(|figure| figure.number).to_vec();
+    // A figure in two sizes has one number.
+    numbers.dedup();
+    PossibleValuesParser::new(numbers)
 }
 
 pub(super) fn run(options: Options) -> Result<(), Error> {
