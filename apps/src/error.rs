@@ -384,6 +384,25 @@ pub enum Error {
         with: &'static str,
     },
 
+    /// Virtual cores would hold more work than the workers can do meanwhile.
+    #[error(
+        "dilation is {factor}, expected at least {least}: {ranks} x {cores} virtual cores, of ranks \
+         and of each rank, hold work that {workers} of this machine's cores can do only {least} \
+         times as slowly"
+    )]
+    Dilation {
+        /// Given factor.
+        factor: f64,
+        /// Smallest factor that is enough.
+        least: f64,
+        /// Number of ranks.
+        ranks: usize,
+        /// Virtual cores of each rank.
+        cores: u32,
+        /// Workers that have a core of the machine.
+        workers: usize,
+    },
+
     /// A trace cannot be written.
     #[error("cannot write the trace: {0}")]
     WriteTrace(talpf_traces::Error),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use talpf_apps::run::{
-    self, App, Interrupt, Machine, Observer, OtherMetrics, Outcome, Problem, Variant,
+    self, App, Interrupt, Machine, Observer, OtherMetrics, Outcome, Overshoot, Problem, Variant,
 };
 use talpf_apps::{Error, memory, picture};
 use talpf_runtime::Monitor;
@@ -76,6 +76,7 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
     };
     let (monitor, interrupt) = (Monitor::default(), Interrupt::default());
     let other_metrics = OtherMetrics::default();
+    let overshoot = Overshoot::default();
     // A launcher ends all processes of a run once one has failed, and all have something to write.
     let spared = if recordings.trace.is_some() && machine.processes() > 1 { 2 } else { 0 };
     let _signals =
@@ -86,6 +87,7 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
         graph: recordings.graph(),
         other_metrics: other_metrics.clone(),
         interrupt,
+        overshoot: overshoot.clone(),
         ..Observer::default()
     };
     let solution = match solve(variant, machine, observer) {
@@ -111,7 +113,8 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
 
     let verified = difference.as_ref().map(Option::is_none);
     let metrics = monitor.metrics().map(|own| other_metrics.with_own(own));
-    let report = Report::new::<A>(variant, problem, &solution, verified, metrics);
+    let overshoot = overshoot.sums();
+    let report = Report::new::<A>(variant, problem, &solution, verified, metrics, overshoot);
     let mut lines = report.lines(solution.result.hash());
     let recorded = recorded.map(|recorded| lines.extend(recorded));
     super::print(&report::text(&lines))?;

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use ibverbs_sim::bootstrap::Connections;
 use serde_json::{Value, json};
 use talpf_apps::run::{
-    App, Machine, Measure, Outcome, Problem, SimulatedLink, Simulation, Solution, Variant, Work,
+    App, Dilation, Machine, Measure, Outcome, OvershootSums, Problem, SimulatedLink, Simulation,
+    Solution, Variant, Work,
 };
 use talpf_runtime::Metrics;
 use talpf_traces::counted;
@@ -29,7 +30,9 @@ pub(super) fn comments<A: App>(
             None => {
                 let workers = counted(machine.workers(), "worker");
                 let link = machine.link().map(|link| format!(", simulated: link {}", link.text));
-                format!("{ranks}, {workers}{}", link.unwrap_or_default())
+                let dilated = machine.dilation().map(|dilation| format!(", {dilation}"));
+                let others = [link, dilated].map(Option::unwrap_or_default).concat();
+                format!("{ranks}, {workers}{others}")
             }
         },
         parameters.collect::<Vec<_>>().join(", "),
@@ -57,6 +60,8 @@ pub(super) struct Report {
     replay: bool,
     link: Option<SimulatedLink>,
     simulation: Option<Simulation>,
+    /// Virtual cores in dilated time, and how late they were given back.
+    dilation: Option<(Dilation, OvershootSums)>,
     parameters: Vec<(&'static str, usize)>,
     /// Number of steps that were computed, if the result has decided it.
     steps: Option<usize>,
@@ -78,6 +83,7 @@ impl Report {
         solution: &Solution<A::Outcome>,
         verified: Option<bool>,
         metrics: Option<Metrics>,
+        overshoot: OvershootSums,
     ) -> Self {
         let has_result = solution.machine.executes();
         Self {
@@ -89,6 +95,7 @@ impl Report {
             replay: solution.machine.replays(),
             link: solution.machine.link().filter(|_| variant.has_ranks()),
             simulation: solution.machine.simulation(),
+            dilation: solution.machine.dilation().map(|dilation| (dilation, overshoot)),
             parameters: problem.parameters(),
             steps: solution.result.steps(),
             // A run of one cell can end within one tick of the clock.
@@ -122,16 +129,20 @@ impl Report {
                 None => ("workers", self.workers.to_string()),
             },
         ];
+        lines.extend(self.dilation.map(|(dilation, _)| ("cores", dilation.to_string())));
         lines.extend(self.connections.map(|between| ("transport", between.to_string())));
         lines.extend(self.link.map(|link| ("link", format!("{} (simulated)", link.text))));
         lines.push(("replay", if self.replay { "yes" } else { "no" }.to_owned()));
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));
         let simulated = if self.simulation.is_some() { " (simulated)" } else { "" };
+        let dilated = self.dilation.map(|(dilation, _)| format!(" (dilated {})", dilation.factor));
+        let dilated = dilated.unwrap_or_default();
         lines.extend([
-            ("time", format!("{:.6} s{simulated}", self.seconds)),
-            ("rate", format!("{:.1} {}", self.rate(), self.work.unit)),
+            ("time", format!("{:.6} s{simulated}{dilated}", self.seconds)),
+            ("rate", format!("{:.1} {}{dilated}", self.rate(), self.work.unit)),
         ]);
+        lines.extend(self.dilation.map(|(_, overshoot)| ("overshoot", overshoot.to_string())));
         lines.push(match self.checksum {
             Some(checksum) => ("checksum", format!("{checksum} (bits {hash:016x})")),
             None => ("checksum", "none, as no body was executed".to_owned()),
@@ -166,6 +177,12 @@ impl Report {
                 None => ("workers", self.workers.into()),
             },
         ];
+        fields.extend(self.dilation.map(|(Dilation { cores, factor }, overshoot)| {
+            (
+                "dilated",
+                json!({ "factor": factor, "cores_per_rank": cores, "overshoot": overshoot }),
+            )
+        }));
         fields.extend(self.connections.map(|between| ("transport", between.to_string().into())));
         fields.extend(self.link.map(|link| ("simulated_link", link.text.into())));
         fields.push(("replay", self.replay.into()));

@@ -145,6 +145,9 @@ impl RunOptions {
         let option = transport.option();
         if transport != Transport::Verbs {
             self.check_for_processes(variant, option)?;
+            if self.simulation.dilation().is_some() {
+                return Err(Error::NotTogether { option: "--dilate", with: option });
+            }
             if self.machine.link.is_some() {
                 return Err(Error::NotTogether { option: "--link", with: option });
             }
@@ -197,7 +200,9 @@ impl RunOptions {
             }
         }?;
         let machine = simulation.map_or(machine, |simulation| machine.simulated(simulation));
-        Ok(machine.replaying(self.replay).checking_conflicts(self.check_conflicts))
+        let machine = machine.dilated(self.simulation.dilation()).replaying(self.replay);
+        machine.check_dilation(variant)?;
+        Ok(machine.checking_conflicts(self.check_conflicts))
     }
 
     /// Checks that `variant` runs in processes, with these options.

@@ -1,21 +1,27 @@
-//! Options of a run in virtual time.
+//! Options of virtual cores: of a run in virtual time, or in dilated time.
 
 use clap::{Args, ValueEnum};
 use talpf::Profile;
 use talpf_apps::Error;
-use talpf_apps::run::{App, Simulation, Variant};
+use talpf_apps::run::{App, Dilation, Simulation, Variant};
 
 use super::number_within::number_within;
 
-/// Virtual machine of a run in virtual time.
+/// Virtual machine of a run in virtual time, or virtual cores in real time.
 #[derive(Args, Debug)]
 pub(super) struct SimulationOptions {
     /// Run in virtual time, on the links and with the costs of a profile or of a TOML file
-    #[arg(long, value_name = "PROFILE")]
+    #[arg(long, value_name = "PROFILE", group = "cores")]
     simulate: Option<String>,
 
-    /// Cores of each simulated rank [default: from the profile]
-    #[arg(long, value_name = "C", requires = "simulate")]
+    /// Run in real time on virtual cores: a task holds one of the C cores of its rank for F times as long
+    /// as it computes, and no worker meanwhile
+    #[arg(long, value_name = "F", group = "cores", requires = "cores_per_rank")]
+    #[arg(value_parser = factor)]
+    dilate: Option<f64>,
+
+    /// Virtual cores of each rank, with --simulate or --dilate [default of --simulate: from the profile]
+    #[arg(long, value_name = "C", requires = "cores")]
     #[arg(value_parser = number_within(Simulation::CORES))]
     cores_per_rank: Option<usize>,
 
@@ -40,6 +46,17 @@ impl SimulationOptions {
     /// Returns `true` if runs take virtual time.
     pub(super) fn is_given(&self) -> bool {
         self.simulate.is_some()
+    }
+
+    /// Returns `true` if ranks have virtual cores, which variants without ranks have not.
+    pub(super) fn has_virtual_cores(&self) -> bool {
+        self.is_given() || self.dilate.is_some()
+    }
+
+    /// Returns the virtual cores in dilated time, if there are any.
+    pub(super) fn dilation(&self) -> Option<Dilation> {
+        let (factor, cores) = self.dilate.zip(self.cores_per_rank)?;
+        Some(Dilation { cores: cores as u32, factor })
     }
 
     /// Returns `true` if bodies are not executed, so that there is no result.
@@ -76,4 +93,10 @@ impl SimulationOptions {
         let executes = !self.has_no_result();
         Ok(Some(Simulation { profile: Box::leak(Box::new(profile)), cores, executes }))
     }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok().filter(|factor| Dilation::FACTORS.contains(factor));
+    let (least, most) = (Dilation::FACTORS.start(), Dilation::FACTORS.end());
+    factor.ok_or_else(|| format!("expected a number from {least} to {most}"))
 }

@@ -13,7 +13,7 @@ use super::{Problem, Solution, kernel};
 use crate::partition::{pieces, share};
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, Problem as _, Protocol, RankContext, RankSpeed, RunInput,
-    Step, Variant, declare_count, solve_on_ranks,
+    Step, Variant, declare_count, solve_on_ranks, spawn_on,
 };
 use crate::{Error, Matrix};
 
@@ -121,19 +121,19 @@ impl Share {
             slot,
             counted: array(most, additions)?,
             results,
-            speed: RankSpeed::of(ctx, input.machine),
+            speed: RankSpeed::of(ctx, input),
         })
     }
 
     /// Spawns the task that counts a block of a step.
     fn spawn_count(&self, step: usize, block: usize) -> Result<(), Error> {
-        let (problem, speed) = (self.problem, self.speed.clone());
+        let (problem, core) = (self.problem, self.speed.core());
         let numbers = share(problem.numbers(), self.rank, self.ranks);
         let start = numbers.start + block * problem.block();
         let numbers = start..numbers.end.min(start + problem.block());
         let task = self.lane.group().task("count").output(&self.counted.tile(block));
-        Ok(task.spawn(move |counted| {
-            speed.compute(counted, |counted| match problem.aggregates() {
+        Ok(spawn_on!(core, task, move |counted| {
+            core.compute(counted, |counted| match problem.aggregates() {
                 true => {
                     counted.fill(0);
                     kernel::count(step, numbers, counted);

@@ -15,7 +15,7 @@ use super::{Problem, Solution, WORK, kernel, result};
 use crate::partition::{pieces, share};
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, Problem as _, RankContext, RankSpeed, RunInput, Step,
-    Steps, Variant, declare_count, solve_on_ranks,
+    Steps, Variant, declare_count, solve_on_ranks, spawn_on,
 };
 use crate::{Error, memory};
 
@@ -91,7 +91,7 @@ impl Share {
             partial: array(vec![0.0; blocks * sums], sums)?,
             exchange: SumExchange::new(ctx, sums).await?,
             clusters: problem.clusters(),
-            speed: RankSpeed::of(ctx, input.machine),
+            speed: RankSpeed::of(ctx, input),
             executes,
         })
     }
@@ -99,12 +99,12 @@ impl Share {
     /// Declares the tasks that sum up the points of a step.
     fn declare_assignments<'a>(&'a self, step: Step<'_, 'a>) -> Result<(), Error> {
         for block in 0..self.points.tiles() {
-            let (points, speed) = (self.points.tile(block), self.speed.clone());
+            let (points, core) = (self.points.tile(block), self.speed.core());
             let distances = points.len() / kernel::AXES * self.clusters;
             let task = step.task("assign").work(WORK, distances as u64).input(&points);
             let task = task.input(&self.centres.all()).output(&self.partial.tile(block));
-            task.spawn(move |points, centres, sums| {
-                speed.compute((points, centres, sums), |(points, centres, sums)| {
+            spawn_on!(core, task, move |points, centres, sums| {
+                core.compute((points, centres, sums), |(points, centres, sums)| {
                     sums.fill(0.0);
                     kernel::assign(points, centres, sums);
                 });

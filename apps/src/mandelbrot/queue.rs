@@ -15,7 +15,7 @@ use talpf::{Context, QueueReceiver, QueueSender};
 use super::tasks::Known;
 use super::{Problem, WORK};
 use crate::Error;
-use crate::run::{Part, Problem as _, RankContext, RankSpeed, RunInput};
+use crate::run::{Part, Problem as _, RankContext, RankSpeed, RunInput, spawn_on};
 
 const MASTER: u32 = 0;
 
@@ -31,7 +31,7 @@ pub(super) async fn rank(
 ) -> Result<Part, Error> {
     let ranks = one_sided.size();
     // The workers of a process may compute for any of its ranks.
-    let ahead = input.machine.workers_of_rank() + 1;
+    let ahead = input.machine.cores_of_rank() + 1;
     let counts = one_sided.remote_queue::<Counted>(MASTER, 0..ranks, ahead).await?;
     let (mut senders, mut receiver) = (Vec::new(), None);
     for worker in 0..ranks {
@@ -39,7 +39,7 @@ pub(super) async fn rank(
         senders.extend(pieces.sender);
         receiver = receiver.or(pieces.receiver);
     }
-    let (problem, speed) = (input.problem, RankSpeed::of(&ctx, input.machine));
+    let (problem, speed) = (input.problem, RankSpeed::of(&ctx, &input));
     let worker = Worker { ctx: &ctx, problem, known: &known, speed };
 
     ctx.barrier().await?;
@@ -130,13 +130,13 @@ impl Worker<'_> {
 
     /// Spawns the task that counts a piece. Returns its count once the rank, which may be slow, has it.
     fn spawn(&self, number: u64) -> Result<oneshot::Receiver<Counted>, Error> {
-        let (problem, speed) = (self.problem, self.speed.clone());
+        let (problem, core) = (self.problem, self.speed.core());
         let (step, piece) = problem.piece(number);
         let (sender, receiver) = oneshot::channel();
         let answer = Answer { counted: [number, 0], sender: Some(sender) };
         let task = self.ctx.group().task("rows").work(WORK, self.known.work(step, piece));
-        task.spawn(move || {
-            speed.compute(answer, |answer| answer.counted[1] = problem.count(step, piece));
+        spawn_on!(core, task, move || {
+            core.compute(answer, |answer| answer.counted[1] = problem.count(step, piece));
         })?;
         Ok(receiver)
     }

@@ -9,7 +9,7 @@ use super::{Problem, Solution, WORK, queue, result};
 use crate::Error;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, Problem as _, RankContext, RankSpeed, RunInput, Step,
-    Variant, declare_count, solve_on_ranks,
+    Variant, declare_count, solve_on_ranks, spawn_on,
 };
 
 /// Counts the pieces of `problem` with tasks on the ranks and workers of `machine`.
@@ -79,7 +79,7 @@ async fn rank(
 ) -> Result<Part, Error> {
     let problem = input.problem;
     let counts = Array::new(ctx.group(), vec![0.0; problem.pieces()], 1)?;
-    let speed = RankSpeed::of(&ctx, input.machine);
+    let speed = RankSpeed::of(&ctx, &input);
     let mut lookahead = ctx.group().lookahead(LOOKAHEAD);
 
     ctx.barrier().await?;
@@ -87,10 +87,10 @@ async fn rank(
     for (step, shares) in known.shares.iter().enumerate() {
         lookahead.step().await?;
         for &piece in &shares[ctx.rank()] {
-            let speed = speed.clone();
+            let core = speed.core();
             let task = ctx.group().task("rows").work(WORK, known.work(step, piece));
-            task.inout(&counts.tile(piece)).spawn(move |count| {
-                speed.compute(count, |count| count[0] += problem.count(step, piece) as f64);
+            spawn_on!(core, task.inout(&counts.tile(piece)), move |count| {
+                core.compute(count, |count| count[0] += problem.count(step, piece) as f64);
             })?;
         }
         declare_count(&ctx, &input.observer, Step::Spawned(&ctx), &counts.all())?;

@@ -14,7 +14,7 @@ use super::{Problem, Solution, WORK, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, RankContext, RankSpeed, Ring, RunInput, Shape, Step, Steps,
-    Variant, declare_count, solve_on_ranks,
+    Variant, declare_count, solve_on_ranks, spawn_on,
 };
 use crate::{Error, matrix, memory};
 
@@ -106,7 +106,7 @@ impl Slices {
                 Matrix::new(ctx.group(), a, size, tiling)?,
                 Matrix::new(ctx.group(), c, size, tiling)?,
             ],
-            speed: RankSpeed::of(ctx, input.machine),
+            speed: RankSpeed::of(ctx, input),
         })
     }
 
@@ -130,15 +130,15 @@ impl Slices {
             };
             let depth = self.problem.extent(block..block + 1);
             for rows in pieces(0..product.rows(), self.problem.block()) {
-                let (speed, depth) = (self.speed.clone(), depth.clone());
+                let (core, depth) = (self.speed.core(), depth.clone());
                 let task = step
                     .task("multiply")
                     .work(WORK, (rows.len() * depth.len() * size) as u64)
                     .input(&factor.region(rows.clone(), ..))
                     .input(&b.row(place, ..panels::len(depth.len(), size)))
                     .inout(&product.region(rows, ..));
-                task.spawn(move |a, b, c| {
-                    speed.compute((a, b, c), |(a, b, c)| {
+                spawn_on!(core, task, move |a, b, c| {
+                    core.compute((a, b, c), |(a, b, c)| {
                         let a = a.view().slice_move(s![.., depth.clone()]);
                         kernel::multiply(a, b, c.view_mut(), term);
                     });

@@ -16,7 +16,7 @@ use crate::matmul::{Problem, Solution, panels};
 use crate::partition::{pieces, share};
 use crate::run::{
     Exchange, LOOKAHEAD, Machine, Observer, Part, Piece, RankContext, RankSpeed, RunInput, Step,
-    Steps, Variant, declare_count, solve_on_ranks,
+    Steps, Variant, declare_count, solve_on_ranks, spawn_on,
 };
 use crate::{Error, Matrix};
 
@@ -113,7 +113,7 @@ impl Tiles {
                 ctx.register_local(buffer)?;
             }
         }
-        let (problem, speed) = (input.problem, RankSpeed::of(ctx, input.machine));
+        let (problem, speed) = (input.problem, RankSpeed::of(ctx, input));
         let exchange = Exchange::new(ctx);
         Ok(Self {
             problem,
@@ -192,21 +192,22 @@ impl Tiles {
         let (a, b) = (&self.fetched_a[round % 2], &self.fetched_b[round % 2]);
         let (depth, cols) = (self.extent(self.depth(round)), self.extent(self.col));
         for rows in pieces(0..self.extent(self.row), self.problem.block()) {
-            let speed = self.speed.clone();
+            let core = self.speed.core();
             let cells = |cols: usize| -> Range<usize> { rows.start * cols..rows.end * cols };
-            step.task("multiply")
+            let task = step
+                .task("multiply")
                 .input(&a.region(cells(depth)))
                 .input(&b.region(..panels::len(depth, cols)))
-                .inout(&product.region(cells(cols)))
-                .spawn(move |a, b, c| {
-                    speed.compute((a, b, c), |(a, b, c)| {
-                        let height = rows.len();
-                        let shaped = "as many cells as rows and columns say";
-                        let a = ArrayView2::from_shape((height, depth), a).expect(shaped);
-                        let c = ArrayViewMut2::from_shape((height, cols), c).expect(shaped);
-                        kernel::multiply(a, b, c, term);
-                    });
-                })?;
+                .inout(&product.region(cells(cols)));
+            spawn_on!(core, task, move |a, b, c| {
+                core.compute((a, b, c), |(a, b, c)| {
+                    let height = rows.len();
+                    let shaped = "as many cells as rows and columns say";
+                    let a = ArrayView2::from_shape((height, depth), a).expect(shaped);
+                    let c = ArrayViewMut2::from_shape((height, cols), c).expect(shaped);
+                    kernel::multiply(a, b, c, term);
+                });
+            })?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::partition::share;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, RankContext, RankSpeed, Ring, RunInput, Shape, Step, Steps,
-    Variant, declare_count, solve_on_ranks,
+    Variant, declare_count, solve_on_ranks, spawn_on,
 };
 
 /// Moves the particles of `problem` with tasks on the ranks and workers of `machine`.
@@ -97,7 +97,7 @@ impl Blocks {
             ring: Ring::new(ctx, input.machine, shape, own).await?,
             sums: Matrix::new(ctx.group(), zeros, sums, Tiling::new(1, sums))?,
             velocities: Matrix::new(ctx.group(), velocities, axes, tiling)?,
-            speed: RankSpeed::of(ctx, input.machine),
+            speed: RankSpeed::of(ctx, input),
             priorities: input.problem.priorities(),
             executes: input.machine.executes(),
             blocks,
@@ -117,7 +117,7 @@ impl Blocks {
         let (owner, sources) = self.ring.at(hop);
         for source in share(self.blocks, owner, ctx.size()).enumerate() {
             for target in 0..self.own {
-                let speed = self.speed.clone();
+                let core = self.speed.core();
                 let task = step
                     .task("pull")
                     .work(WORK, self.pairs)
@@ -125,8 +125,8 @@ impl Blocks {
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))
                     .inout(&self.sums.row(target, ..));
-                task.spawn(move |targets, sources, sums| {
-                    speed.compute((targets, sources, sums), |(targets, sources, sums)| {
+                spawn_on!(core, task, move |targets, sources, sums| {
+                    core.compute((targets, sources, sums), |(targets, sources, sums)| {
                         kernel::pull(targets, sources, sums);
                     });
                 })?;

@@ -7,7 +7,7 @@ use ibverbs_sim::{LinkModel, LinkModelError};
 use talpf::{PollingFrequency, Profile, Settings};
 use talpf_traces::counted;
 
-use super::Transport;
+use super::{Transport, Variant};
 use crate::Error;
 
 /// Ranks, the worker threads that they share, and the settings of both.
@@ -22,6 +22,7 @@ pub struct Machine {
     check_conflicts: bool,
     link: Option<SimulatedLink>,
     simulation: Option<Simulation>,
+    dilation: Option<Dilation>,
 }
 
 /// Model of the link between ranks that run in real time: messages arrive no earlier than it says.
@@ -68,6 +69,28 @@ impl Simulation {
     pub const CORES: RangeInclusive<usize> = 1..=1024;
 }
 
+/// Virtual cores of all ranks in real time, which is dilated: a task holds a core of its rank for a multiple of
+/// the time that it takes, so that few workers compute for many cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dilation {
+    /// Cores of each rank, in [`Simulation::CORES`].
+    pub cores: u32,
+    /// Factor by which the time of computations is multiplied.
+    pub factor: f64,
+}
+
+impl Dilation {
+    /// Limits of the factor.
+    pub const FACTORS: RangeInclusive<f64> = 1.0..=1_000_000.0;
+}
+
+impl fmt::Display for Dilation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cores, factor } = self;
+        write!(f, "dilated {factor}, {} a rank", counted(*cores, "core"))
+    }
+}
+
 /// Ranks with slower cores than the machine's. Variants without ranks ignore it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slowdown {
@@ -101,6 +124,7 @@ impl Machine {
         check_conflicts: false,
         link: None,
         simulation: None,
+        dilation: None,
     };
 
     /// Creates a machine of `ranks` ranks on `workers` worker threads.
@@ -117,6 +141,7 @@ impl Machine {
             check_conflicts: false,
             link: None,
             simulation: None,
+            dilation: None,
         })
     }
 
@@ -164,6 +189,16 @@ impl Machine {
         Self { simulation: Some(simulation), ..self }
     }
 
+    /// Returns the same machine with virtual cores in dilated time, or without.
+    pub fn dilated(self, dilation: Option<Dilation>) -> Self {
+        Self { dilation, ..self }
+    }
+
+    /// Returns the virtual cores in dilated time, if there are any.
+    pub fn dilation(self) -> Option<Dilation> {
+        self.dilation
+    }
+
     /// Returns the polling frequency: that which the user sets, or that of the profile of a run in
     /// virtual time, or the default.
     ///
@@ -207,6 +242,12 @@ impl Machine {
         self.simulation.map_or(self.workers, |simulation| simulation.cores as usize)
     }
 
+    /// Returns the number of tasks of a rank that can run at a time: on its virtual cores, or on the workers that
+    /// it shares with the others.
+    pub fn cores_of_rank(self) -> usize {
+        self.dilation.map_or_else(|| self.workers_of_rank(), |dilation| dilation.cores as usize)
+    }
+
     /// Returns the slow ranks, if there are any.
     pub fn slowdown(self) -> Option<Slowdown> {
         self.slowdown
@@ -244,6 +285,34 @@ impl Machine {
     /// Returns the settings of the runtime and of polling.
     pub fn settings(self) -> Settings {
         self.settings
+    }
+
+    /// Checks that `variant` can run in dilated time on this machine, if it is to.
+    ///
+    /// **Errors**: [`Error::OutOfRange`], [`Error::NotTogether`]; [`Error::Dilation`] if the workers could not
+    /// compute what all virtual cores hold.
+    pub fn check_dilation(self, variant: Variant) -> Result<(), Error> {
+        const DILATE: &str = "--dilate";
+        let Some(Dilation { cores, factor }) = self.dilation else { return Ok(()) };
+        let excluded = [
+            (variant.name(), !variant.has_ranks()),
+            ("--replay", self.replay),
+            ("--simulate", self.simulation.is_some()),
+            ("--link", self.link.is_some()),
+            ("several processes", self.transport != Transport::Verbs),
+        ];
+        if let Some((option, _)) = excluded.into_iter().find(|(_, is_excluded)| *is_excluded) {
+            return Err(Error::NotTogether { option, with: DILATE });
+        }
+        Error::check_range("cores of a rank", cores as usize, Simulation::CORES)?;
+        let workers = self.workers.min(talpf_runtime::cores());
+        let virtual_cores = self.ranks * cores as usize;
+        let least = virtual_cores as f64 / workers as f64;
+        // False for a factor that is no number.
+        if factor >= least.max(*Dilation::FACTORS.start()) {
+            return Ok(());
+        }
+        Err(Error::Dilation { factor, least, ranks: self.ranks, cores, workers })
     }
 
     /// Checks that the slow rank is one of the ranks.

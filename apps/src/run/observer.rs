@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use talpf_runtime::{Clock, GraphRecorder, Metrics, Monitor};
 use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
-use super::{Interrupt, Progress};
+use super::{Interrupt, Overshoot, Progress};
 
 /// Handles through which callers follow a run.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct Observer {
     /// Handle that ends the run, if the ranks of a variant with tasks are in this process, or the run is
     /// traced.
     pub interrupt: Interrupt,
+    /// Counter of cores that were given back late, in dilated time.
+    pub overshoot: Overshoot,
 }
 
 /// Sum of the metrics of other processes. Clones have the same.

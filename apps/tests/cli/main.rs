@@ -5,6 +5,7 @@ mod bad_arguments;
 mod bad_files;
 mod calibrate;
 mod compare;
+mod dilate;
 mod execute;
 mod graph;
 mod info;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use talpf_apps::Error;
-use talpf_apps::run::Simulation;
+use talpf_apps::run::{Dilation, Simulation};
 use talpf_runtime::cores;
 use talpf_traces::counted;
 
@@ -15,6 +15,7 @@ use super::super::trace_output::utc_now;
 pub(super) fn conditions(
     options: &MachineOptions,
     simulation: Option<Simulation>,
+    dilation: Option<Dilation>,
 ) -> Result<Vec<(&'static str, String)>, Error> {
     let machine = options.with_ranks(1)?;
     let version = ("version", format!("talpf {}", env!("CARGO_PKG_VERSION")));
@@ -41,6 +42,7 @@ pub(super) fn conditions(
         ("conflicts", conflicts.to_owned()),
         ("link", link),
         ("slow ranks", slow),
+        ("virtual cores", dilation.map_or("none".to_owned(), |dilation| dilation.to_string())),
         version,
         ("date", format!("{} UTC", utc_now())),
     ])

@@ -20,6 +20,7 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
     let simulated = results.simulated.as_ref();
     let mut sentences: Vec<String> =
         simulated.map(|simulation| format!("Simulated: {simulation}.")).into_iter().collect();
+    sentences.extend(dilated(results));
     if let Some(base) = there.next() {
         let others: Vec<&Point> = there.collect();
         let chance = chance(results.repeat, others.len());
@@ -66,10 +67,25 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
         let points = results.points.len();
         let all = if points == 1 { "" } else { "All " };
         let points = counted(points, "point");
-        let serial = if simulated.is_some() { "" } else { " as serial" };
+        let serial =
+            if simulated.is_some() || results.dilated.is_some() { "" } else { " as serial" };
         sentences.push(format!("{all}{points} computed the same bits{serial}."));
     }
     sentences
+}
+
+/// Describes virtual cores in dilated time, and how precise they were.
+fn dilated(results: &Results) -> Option<String> {
+    let overshoots = results.points.iter().filter_map(|point| Some((point, point.overshoot?)));
+    let (point, worst) =
+        overshoots.max_by(|(_, one), (_, other)| one.share().total_cmp(&other.share()))?;
+    Some(format!(
+        "Times are {}. Cores were given back late by {:.1} % of the time at most, with {} on {}.",
+        results.dilated.as_ref()?,
+        100.0 * worst.share(),
+        point.method.name(),
+        counted(point.ranks, "rank"),
+    ))
 }
 
 /// Describes the difference between `other` and `base`, and that of their traces if these do not

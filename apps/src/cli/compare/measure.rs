@@ -1,7 +1,9 @@
 //! Runs of all points.
 
 use talpf_apps::Error;
-use talpf_apps::run::{self, App, Machine, Observer, Outcome, Problem, Simulation, Variant};
+use talpf_apps::run::{
+    self, App, Dilation, Machine, Observer, Outcome, Problem, Simulation, Variant,
+};
 use talpf_runtime::cores;
 use talpf_traces::Recorder;
 
@@ -18,7 +20,7 @@ pub(super) struct Planned<A: App> {
     machine: Machine,
 }
 
-/// Returns all points: serial first, since all are compared with it, but not in virtual time; variants
+/// Returns all points: serial first, since all are compared with it, but not on virtual cores; variants
 /// without ranks once.
 /// If no variants are chosen, those that cannot solve the problem are left out.
 ///
@@ -39,9 +41,9 @@ pub(super) fn points<A: App>(
     }
     ranks.sort_unstable();
     ranks.dedup();
-    let is_simulated = settings.simulation.is_given();
-    let chosen = |variant: &Variant| match is_simulated {
-        true if variants.is_empty() => variant.is_simulated(),
+    let on_virtual_cores = settings.simulation.has_virtual_cores();
+    let chosen = |variant: &Variant| match on_virtual_cores {
+        true if variants.is_empty() => variant.has_ranks(),
         false if *variant == Variant::Serial || variants.is_empty() => true,
         _ => variants.contains(variant),
     };
@@ -73,6 +75,8 @@ pub(super) fn points<A: App>(
             }
             let machine = settings.machine.with_ranks(ranks)?.replaying(method.replay);
             let machine = simulation.map_or(machine, |simulation| machine.simulated(simulation));
+            let machine = machine.dilated(settings.simulation.dilation());
+            machine.check_dilation(method.variant)?;
             points.push(Planned { variant: method.variant, problem, machine });
         }
     }
@@ -84,6 +88,11 @@ pub(super) fn simulation<A: App>(points: &[Planned<A>]) -> Option<Simulation> {
     points.first()?.machine.simulation()
 }
 
+/// Returns the virtual cores of the points, if they run in dilated time.
+pub(super) fn dilation<A: App>(points: &[Planned<A>]) -> Option<Dilation> {
+    points.first()?.machine.dilation()
+}
+
 /// Runs all points in rounds, first with a trace and then timed.
 ///
 /// **Errors**: those of the runs; [`Error::Differs`] if results of one problem differ.
@@ -92,6 +101,7 @@ pub(super) fn measure<A: App>(
     settings: &Settings,
 ) -> Result<Vec<Point>, Error> {
     let runs = points.len() * (settings.timed() + settings.traced());
+    let on_virtual_cores = settings.simulation.has_virtual_cores();
     let (_bar, progress) = ProgressBar::start("compare", runs, settings.quiet);
     let mut expected = None;
     let mut traces = vec![Vec::new(); points.len()];
@@ -109,24 +119,26 @@ pub(super) fn measure<A: App>(
         }
     }
     // Seconds of every run, and the work of each.
+    let observers: Vec<_> = points.iter().map(|_| Observer::default()).collect();
     let mut runs = vec![(Vec::new(), 0.0); points.len()];
     for _ in 0..settings.timed() {
-        for (point, (seconds, work)) in points.iter().zip(&mut runs) {
-            let solution = point.run(&Observer::default())?;
+        for ((point, observer), (seconds, work)) in points.iter().zip(&observers).zip(&mut runs) {
+            let solution = point.run(observer)?;
             seconds.push(solution.seconds.max(1e-9));
             *work = solution.work(&point.problem).amount;
             progress.advance();
         }
     }
     let mut measured: Vec<Point> = Vec::new();
-    for ((point, (mut seconds, work)), traces) in points.iter().zip(runs).zip(traces) {
+    let runs = points.iter().zip(observers).zip(runs).zip(traces);
+    for (((point, observer), (mut seconds, work)), traces) in runs {
         seconds.sort_by(f64::total_cmp);
         let rate = work / seconds[seconds.len() / 2] / 1e6;
         let speedup = measured.first().map_or(1.0, |base| rate / base.rate);
         let workers = point.workers();
-        let used = match point.machine.simulation() {
-            Some(_) => workers as f64 / points[0].workers() as f64,
-            None => workers.min(cores()) as f64,
+        let used = match on_virtual_cores {
+            true => workers as f64 / points[0].workers() as f64,
+            false => workers.min(cores()) as f64,
         };
         measured.push(Point {
             method: Method { variant: point.variant, replay: point.machine.replays() },
@@ -136,6 +148,7 @@ pub(super) fn measure<A: App>(
             rate,
             speedup,
             normalised: speedup / used,
+            overshoot: point.machine.dilation().map(|_| observer.overshoot.sums()),
             traces,
         });
     }
@@ -145,10 +158,12 @@ pub(super) fn measure<A: App>(
 impl<A: App> Planned<A> {
     /// Returns the number of workers, or of virtual cores, of all ranks together.
     fn workers(&self) -> usize {
-        match self.machine.simulation() {
-            Some(simulation) => self.machine.ranks() * simulation.cores as usize,
-            None if self.variant == Variant::Serial => 1,
-            None => self.machine.workers(),
+        let has_virtual_cores =
+            self.machine.simulation().is_some() || self.machine.dilation().is_some();
+        match self.variant {
+            _ if has_virtual_cores => self.machine.ranks() * self.machine.cores_of_rank(),
+            Variant::Serial => 1,
+            _ => self.machine.workers(),
         }
     }
 

@@ -210,7 +210,12 @@ fn compare<A: App>(
         unit: problem.work().unit,
         parameters: problem.parameters(),
         simulated: measure::simulation(&points).map(|simulation| simulation.to_string()),
-        conditions: conditions::conditions(&settings.machine, measure::simulation(&points))?,
+        dilated: measure::dilation(&points).map(|dilation| dilation.to_string()),
+        conditions: conditions::conditions(
+            &settings.machine,
+            measure::simulation(&points),
+            measure::dilation(&points),
+        )?,
         points: measure::measure::<A>(&points, &settings)?,
     };
     let findings = findings::findings(&results);

@@ -12,7 +12,11 @@ pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// Formats the whole page.
 pub(super) fn page(results: &Results, findings: &[String]) -> String {
-    let simulated = if results.simulated.is_some() { ", simulated" } else { "" };
+    let simulated = match (&results.simulated, &results.dilated) {
+        (Some(_), _) => ", simulated",
+        (_, Some(_)) => ", dilated",
+        _ => "",
+    };
     let title = format!("{}: variants compared{simulated}", results.app);
     let sentences: String =
         findings.iter().map(|sentence| format!("<p>{}</p>\n", escape(sentence))).collect();
@@ -46,8 +50,10 @@ fn what(results: &Results) -> String {
     }
     let (timed, traced) = (counted(results.repeat, "timed run"), counted(results.traced, "run"));
     let medians = if results.repeat == 1 { "Times are of" } else { "Medians of" };
+    let dilated = results.dilated.as_ref().map(|dilation| format!("Times are {dilation}. "));
+    let dilated = dilated.unwrap_or_default();
     format!(
-        "{parameters}. {scaling} {medians} {timed}, and of {traced} with a trace; bars reach from \
+        "{parameters}. {scaling} {dilated}{medians} {timed}, and of {traced} with a trace; bars reach from \
          the least to the most."
     )
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use talpf_apps::run::Variant;
+use talpf_apps::run::{OvershootSums, Variant};
 use talpf_traces::counted;
 
 use super::Scaling;
@@ -26,6 +26,9 @@ pub(super) struct Results {
     /// Virtual machine of runs in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) simulated: Option<String>,
+    /// Virtual cores of runs in dilated time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) dilated: Option<String>,
     #[serde(serialize_with = "as_map")]
     pub(super) conditions: Vec<(&'static str, String)>,
     pub(super) points: Vec<Point>,
@@ -59,10 +62,13 @@ pub(super) struct Point {
     /// Rate of the median run.
     pub(super) rate: f64,
     /// Rate relative to the median rate of the first point: serial, or the first variant on the fewest
-    /// ranks in virtual time.
+    /// ranks on virtual cores.
     pub(super) speedup: f64,
-    /// Speed-up per usable core; in virtual time, by how many times as many cores.
+    /// Speed-up per usable core; on virtual cores, by how many times as many.
     pub(super) normalised: f64,
+    /// Precision of all timed runs in dilated time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) overshoot: Option<OvershootSums>,
     /// Metrics of the runs with a trace.
     pub(super) traces: Vec<TraceMetrics>,
 }

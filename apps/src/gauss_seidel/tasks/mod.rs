@@ -41,7 +41,7 @@ use crate::heat::{Border, Convergence, Residual, collect_field, largest_change};
 use crate::partition::pieces;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, RankContext, RankSpeed, RunInput, Step, Variant,
-    declare_count, solve_on_ranks,
+    declare_count, solve_on_ranks, spawn_on,
 };
 
 /// Solves `problem` with tasks on the ranks and workers of `machine`.
@@ -139,7 +139,7 @@ impl<'r> Band<'r> {
         let exchange = RowExchange::new(ctx, &parts, &field, columns.len()).await?;
         let rows = pieces(1..field.rows() - 1, block).count();
         let residual = Residual::new(ctx, &input.problem, rows * columns.len()).await?;
-        let (observer, speed) = (&input.observer, RankSpeed::of(ctx, input.machine));
+        let (observer, speed) = (&input.observer, RankSpeed::of(ctx, input));
         Ok(Self { ctx, observer, field, exchange, residual, speed, block, columns })
     }
 
@@ -194,7 +194,7 @@ impl<'r> Band<'r> {
         for cols in &self.columns {
             for rows in pieces(1..matrix.rows() - 1, self.block) {
                 let (left, right) = (cols.start - 1..cols.start, cols.end..cols.end + 1);
-                let speed = self.speed.clone();
+                let core = self.speed.core();
                 let task = step
                     .task("gauss-seidel")
                     .work(WORK, (rows.len() * cols.len()) as u64)
@@ -204,9 +204,9 @@ impl<'r> Band<'r> {
                     .input(&matrix.region(rows.clone(), left))
                     .input(&matrix.region(rows.clone(), right));
                 let Some((checked, block)) = checked.zip(blocks.next()) else {
-                    task.spawn(move |block, above, below, left, right| {
+                    spawn_on!(core, task, move |block, above, below, left, right| {
                         let guards = (block, above, below, left, right);
-                        speed.compute(guards, |(block, above, below, left, right)| {
+                        core.compute(guards, |(block, above, below, left, right)| {
                             kernel::sweep(block.view_mut(), ring(above, below, left, right));
                         });
                     })?;
@@ -214,9 +214,9 @@ impl<'r> Band<'r> {
                 };
                 let is_checked = checked.condition();
                 let task = task.output(&checked.change(block));
-                task.spawn(move |block, above, below, left, right, change| {
+                spawn_on!(core, task, move |block, above, below, left, right, change| {
                     let guards = (block, above, below, left, right, change);
-                    speed.compute(guards, |(block, above, below, left, right, change)| {
+                    core.compute(guards, |(block, above, below, left, right, change)| {
                         let before = is_checked().then(|| block.view().to_owned());
                         kernel::sweep(block.view_mut(), ring(above, below, left, right));
                         if let Some(before) = before {

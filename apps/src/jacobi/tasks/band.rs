@@ -10,7 +10,7 @@ use crate::Error;
 use crate::heat::{Border, CheckedStep, collect_field, largest_change};
 use crate::jacobi::{Problem, STRIP_CELLS, WORK, kernel};
 use crate::partition::pieces;
-use crate::run::{Machine, RankContext, RankSpeed, RunInput, Step};
+use crate::run::{Machine, RankContext, RankSpeed, RunInput, Step, spawn_on};
 
 /// Matrices of a rank, cut into strips.
 pub(super) struct Band {
@@ -71,18 +71,19 @@ impl Band {
             let cells = (rows.len() * cols.len()) as u64;
             let task = step.task("jacobi").unthrottled().work(WORK, cells);
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
-            let speed = speed.clone();
+            let core = speed.core();
             let Some(checked) = checked else {
-                task.spawn(move |old, new| {
-                    speed.compute((old, new), |(old, new)| {
+                spawn_on!(core, task, move |old, new| {
+                    core.compute((old, new), |(old, new)| {
                         kernel::sweep(old.view(), new.view_mut());
                     });
                 })?;
                 continue;
             };
             let is_checked = checked.condition();
-            task.output(&checked.change(strip)).spawn(move |old, new, change| {
-                speed.compute((old, new, change), |(old, new, change)| {
+            let task = task.output(&checked.change(strip));
+            spawn_on!(core, task, move |old, new, change| {
+                core.compute((old, new, change), |(old, new, change)| {
                     kernel::sweep(old.view(), new.view_mut());
                     if is_checked() {
                         let (rows, cols) = new.view().dim();

@@ -63,7 +63,7 @@ async fn rank(
 ) -> Result<Part, Error> {
     let band = Band::new(&ctx, &input, &border)?;
     let exchange = HaloExchange::new(&ctx, method, &band).await?;
-    let speed = RankSpeed::of(&ctx, input.machine);
+    let speed = RankSpeed::of(&ctx, &input);
     let mut periods = input.problem.periods();
     let residual = Residual::new(&ctx, &input.problem, band.tasks()).await?;
 
