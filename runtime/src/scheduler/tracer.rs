@@ -20,15 +20,19 @@ impl Worker {
         if self.is_traced {
             let now_ns = self.shared.clock.now_ns();
             // Code of the program, which may record another event.
-            self.record(now_ns, event(now_ns));
+            let event = event(now_ns);
+            self.record(now_ns, || event);
         }
     }
 
-    fn record(&self, now_ns: u64, event: Event) {
+    /// Records the event that `event` creates. As an argument the event would be put together in memory, piece
+    /// by piece, and copied at once, which waits for all of these stores.
+    #[inline(always)]
+    fn record(&self, now_ns: u64, event: impl FnOnce() -> Event) {
         if let Some(stream) = &mut *self.stream.borrow_mut() {
-            stream.record(now_ns, event);
+            stream.record(now_ns, event());
         } else if let Some(streams) = &self.core_streams {
-            streams.record(now_ns, event);
+            streams.record(now_ns, event());
         }
     }
 
@@ -89,7 +93,8 @@ impl Worker {
         let label = self.label_id(traced.label());
         let SliceBegin { began_ns, starts } = begin;
         let now_ns = self.shared.clock.now_ns();
-        self.record(now_ns, Event::task_slice(group.number(), number, label, began_ns, starts));
+        let rank = group.number();
+        self.record(now_ns, || Event::task_slice(rank, number, label, began_ns, starts));
         let noted = &self.slot().traced_group;
         if noted.load(Ordering::Relaxed) != group.number() {
             noted.store(group.number(), Ordering::Relaxed);
@@ -104,10 +109,10 @@ impl Worker {
         self.trace_state.levels_ns.set(now_ns);
         if self.core_streams.is_none() {
             let ready = self.slot().queued() as i64;
-            self.record(now_ns, Event::value(group.number(), ValueKind::TasksReady, ready));
+            self.record(now_ns, || Event::value(group.number(), ValueKind::TasksReady, ready));
         }
         let not_done = group.outstanding() as i64;
-        self.record(now_ns, Event::value(group.number(), ValueKind::TasksNotDone, not_done));
+        self.record(now_ns, || Event::value(group.number(), ValueKind::TasksNotDone, not_done));
     }
 
     /// Returns the trace's number of a label.
@@ -153,7 +158,7 @@ impl Worker {
     /// Records the polls of an idle worker, which have ended at `now_ns`, if there were any.
     pub(super) fn end_polls(&self, now_ns: u64) {
         if let Some(began_ns) = self.trace_state.polls_since_ns.take() {
-            self.record(now_ns, Event::StateSlice { state: State::Polling, began_ns });
+            self.record(now_ns, || Event::StateSlice { state: State::Polling, began_ns });
         }
     }
 
@@ -179,7 +184,7 @@ impl Worker {
         let began_ns = self.meter().end_idle(now_ns);
         if self.is_traced {
             let ready = self.trace_state.ready_at_others.get();
-            self.record(now_ns, Event::Idle { began_ns, ready });
+            self.record(now_ns, || Event::Idle { began_ns, ready });
         }
     }
 }
