@@ -129,18 +129,21 @@ impl Variant {
     }
 
     /// Estimates the bytes of the tasks that the ranks of a process have spawned ahead: as many as the throttle
-    /// lets them. Without a throttle the programs are still a few steps ahead only, and the default is counted.
+    /// lets them, up to 65,536. Without a throttle the programs are still a few steps ahead only, and the default is
+    /// counted.
     ///
     /// **Errors**: an invalid setting in the environment.
     pub(crate) fn live_task_bytes(self, machine: Machine) -> Result<u64, Error> {
         /// Bytes of a task, as `talpf-bench memory` measures them.
         const TASK: u64 = 512;
+        /// Most tasks of a rank that count.
+        const MOST: usize = 1 << 16;
         if !self.has_ranks() {
             return Ok(0);
         }
         let throttle = match machine.settings().runtime()?.throttle {
             usize::MAX => talpf_runtime::Config::default().throttle,
-            throttle => throttle,
+            throttle => throttle.min(MOST),
         };
         Ok(machine.ranks_here().len() as u64 * throttle as u64 * TASK)
     }

@@ -93,8 +93,8 @@ impl Worker {
         let label = self.label_id(traced.label());
         let SliceBegin { began_ns, starts } = begin;
         let now_ns = self.shared.clock.now_ns();
-        let rank = group.number();
-        self.record(now_ns, || Event::task_slice(rank, number, label, began_ns, starts));
+        let in_group = group.number();
+        self.record(now_ns, || Event::task_slice(in_group, number, label, began_ns, starts));
         let noted = &self.slot().traced_group;
         if noted.load(Ordering::Relaxed) != group.number() {
             noted.store(group.number(), Ordering::Relaxed);

@@ -15,7 +15,7 @@ pub(super) struct Durations {
 pub struct Distribution {
     /// Number of durations.
     pub count: u64,
-    /// Sum of all; for costs of syncs, see [`Summary::syncs`](crate::Summary::syncs).
+    /// Sum of all; for the costs of syncs the time in which there is one, at most once for each rank.
     pub total_ns: u64,
     /// Duration that a quarter of them do not exceed, within 1 %.
     pub quartile1_ns: u64,
