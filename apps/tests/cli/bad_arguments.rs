@@ -104,7 +104,9 @@ fn tasks_that_the_throttle_allows_count_in_what_is_larger_than_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("talpf.toml");
     let file = file.to_str().unwrap();
-    for (throttle, mib) in [("16777216", 4_194_304), ("4096", 1024), ("'off'", 64)] {
+    // More than 65,536 of a rank do not count.
+    for (throttle, mib) in [("16777216", 16_384), ("65536", 16_384), ("4096", 1024), ("'off'", 64)]
+    {
         std::fs::write(file, format!("throttle = {throttle}")).unwrap();
         let run = format!("jacobi --size 16777216 --ranks 512 --runtime-config {file}");
         let error = error_of(&talpf(&run));
