@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use talpf::{Context, Error, NotifiedTask, Rank, SyncMode, exec};
 use talpf_runtime::Array;
@@ -12,6 +12,8 @@ use super::{Result, config};
 use crate::measure::{REPETITIONS, Report};
 
 const HOPS: usize = 5_000;
+/// Tasks of a rank that wait at a time.
+const WAITING: usize = 250;
 
 pub(super) fn measure(report: &mut Report) -> Result<()> {
     if report.wants("notify.put_to_task_8B_ns") || report.wants("notify.task_to_task_8B_ns") {
@@ -43,27 +45,30 @@ async fn put_to_task(ctx: Context, origin: Instant) -> Result<[Vec<f64>; 2], Err
     let now = move || origin.elapsed().as_nanos() as u64;
     let [mut to_task, mut hops] = [const { Vec::new() }; 2];
     for _ in 0..=REPETITIONS {
-        let waited_ns = Arc::new(AtomicU64::new(0));
-        for hop in 0..HOPS {
-            let (notifications, slot) = (notifications.clone(), slot.clone());
-            let waited_ns = Arc::clone(&waited_ns);
-            let ends = is_first && hop == HOPS - 1;
-            let task = ctx.group().task("hop").unthrottled().inbox(&inbox);
-            task.spawn(move |number| {
-                waited_ns.fetch_add(now().saturating_sub(number[0]), Ordering::Relaxed);
-                drop(number);
-                if !ends {
-                    drop(notifications.put_copy(&[now()], slot.at(there, 0), 0, 0));
-                }
-            })?;
+        let (waited_ns, mut took) = (Arc::new(AtomicU64::new(0)), Duration::ZERO);
+        for _ in 0..HOPS / WAITING {
+            for hop in 0..WAITING {
+                let (notifications, slot) = (notifications.clone(), slot.clone());
+                let waited_ns = Arc::clone(&waited_ns);
+                let ends = is_first && hop == WAITING - 1;
+                let task = ctx.group().task("hop").unthrottled().inbox(&inbox);
+                task.spawn(move |number| {
+                    waited_ns.fetch_add(now().saturating_sub(number[0]), Ordering::Relaxed);
+                    drop(number);
+                    if !ends {
+                        drop(notifications.put_copy(&[now()], slot.at(there, 0), 0, 0));
+                    }
+                })?;
+            }
+            ctx.sync(SyncMode::DEFAULT).await?;
+            let start = Instant::now();
+            if is_first {
+                notifications.put_copy(&[now()], slot.at(there, 0), 0, 0).await?;
+            }
+            ctx.group().wait().await?;
+            took += start.elapsed();
         }
-        ctx.sync(SyncMode::DEFAULT).await?;
-        let start = Instant::now();
-        if is_first {
-            notifications.put_copy(&[now()], slot.at(there, 0), 0, 0).await?;
-        }
-        ctx.group().wait().await?;
-        hops.push(start.elapsed().as_nanos() as f64 / (2 * HOPS) as f64);
+        hops.push(took.as_nanos() as f64 / (2 * HOPS) as f64);
         to_task.push(waited_ns.load(Ordering::Relaxed) as f64 / HOPS as f64);
     }
     to_task.remove(0);
