@@ -1,6 +1,6 @@
 //! Messages that a process has queued in a superstep, in chains by the process at their other end.
 //!
-//! They are as small as they can be, as most of what a short put costs is that its message goes from the cache of
+//! Messages are as small as they can be, as most of what a short put costs is that its message goes from the cache of
 //! one core to that of another.
 //!
 //! A process carries out what writes into its own memory: its gets, and the puts of others to it. So the writes
@@ -147,19 +147,15 @@ impl Chained {
     }
 
     /// Returns the messages to or from one process, in the order in which they were queued.
-    pub(crate) fn chain(&self, process: usize) -> impl Iterator<Item = &Message> {
-        self.runs(process).flatten()
-    }
-
-    /// As `chain`, in parts.
     #[inline]
-    pub(crate) fn runs(&self, process: usize) -> impl Iterator<Item = &[Message]> {
+    pub(crate) fn chain(&self, process: usize) -> impl Iterator<Item = &Message> {
         let mut next = self.chains[process].first_run;
-        std::iter::from_fn(move || {
+        let runs = std::iter::from_fn(move || {
             let run = self.runs.get(next as usize)?;
             next = run.next;
             self.messages.get(run.first as usize..)?.get(..run.count as usize)
-        })
+        });
+        runs.flatten()
     }
 
     fn clear(&mut self) {

@@ -125,7 +125,7 @@ impl Process {
         let is_checked = Self::is_checked();
         let mut written = Bounds::default();
         for source in 0..self.team.size() {
-            for message in view.queue(source).puts.runs(self.pid).flatten() {
+            for message in view.queue(source).puts.chain(self.pid) {
                 let size = message.size;
                 if size <= TINY {
                     // SAFETY: The far end was resolved in a slot of this process, which the program keeps valid
