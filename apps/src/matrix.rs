@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use ndarray::{ArrayView2, ArrayViewMut2, s};
+use talpf_primitives::prefer_huge_pages;
 
 /// Matrix that owns its cells (`rows x cols`, row by row without gaps).
 #[derive(Clone, Debug, PartialEq)]
@@ -27,11 +28,12 @@ pub struct Difference {
 }
 
 impl Matrix {
-    /// Creates a matrix of zeros whose pages are already touched: the first sweep has no page
-    /// faults, and the pages are on the NUMA node of the calling thread.
+    /// Creates a matrix of zeros whose pages are already touched, huge ones if it is large: the first sweep
+    /// has no page faults, and the pages are on the NUMA node of the calling thread.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         const PAGE: usize = 4096 / size_of::<f64>();
         let mut data = vec![0.0; rows * cols];
+        prefer_huge_pages(&data);
         for page in data.chunks_mut(PAGE) {
             // Opaque, or the compiler knows that the cell is zero already and drops the write.
             page[0] = black_box(0.0);

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Event;
@@ -19,21 +20,58 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(not(talpf_loom))]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Bytes of a huge page.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
 /// Number of records of a chunk of 64 KiB.
 pub(crate) const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
 
-/// Records in the order of recording, in an allocation that never grows.
+/// Number of records that certainly begin in a page or in the one before.
+const PAGE_RECORDS: usize = 4096 / size_of::<Record>();
+
+/// Records in the order of recording, in memory that never grows.
 pub(crate) struct Chunk {
     /// Number of records that are published.
     len: AtomicUsize,
-    slots: Box<[Slot]>,
+    /// Memory of this chunk alone, or of several.
+    memory: Arc<[Slot]>,
+    /// Slots of this chunk.
+    range: Range<usize>,
 }
 
-type Slot = UnsafeCell<MaybeUninit<Record>>;
+/// Memory of one record.
+pub(crate) struct Slot(UnsafeCell<MaybeUninit<Record>>);
 
-// SAFETY: the slots below `len` hold records that are only read, and those above it belong to the only
-// writer. A reader sees the records below the length that it has loaded, as the writer stores them first.
-unsafe impl Sync for Chunk {}
+// SAFETY: the slots of a chunk below its `len` hold records that are only read, and those above it belong
+// to the only writer. A reader sees the records below the length that it has loaded, as the writer stores
+// them first.
+unsafe impl Sync for Slot {}
+
+/// Allocates slots, and returns them with the number of the first of those that are in one huge page, if the
+/// kernel has them on demand.
+pub(crate) fn slots_of_huge_page() -> (Arc<[Slot]>, usize) {
+    // One is certainly inside of twice its size. What is never touched takes no memory.
+    let memory = slots(2 * HUGE_PAGE / size_of::<Slot>());
+    let start = memory.as_ptr().addr();
+    let page = start.next_multiple_of(HUGE_PAGE);
+    prefer_huge_page(memory.as_ptr().with_addr(page).cast());
+    (memory, (page - start).div_ceil(size_of::<Slot>()))
+}
+
+#[cfg(not(miri))]
+fn prefer_huge_page(start: *const u8) {
+    use rustix::mm::{Advice, madvise};
+    // SAFETY: the page is inside of memory of the caller, and the advice changes nothing of what is in it.
+    let _ = unsafe { madvise(start.cast_mut().cast(), HUGE_PAGE, Advice::LinuxHugepage) };
+}
+
+#[cfg(miri)]
+fn prefer_huge_page(_start: *const u8) {}
+
+/// Allocates slots, without touching them.
+fn slots(count: usize) -> Arc<[Slot]> {
+    (0..count).map(|_| Slot(UnsafeCell::new(MaybeUninit::uninit()))).collect()
+}
 
 impl Chunk {
     /// Creates a chunk of one record.
@@ -51,7 +89,7 @@ impl Chunk {
     /// Returns the number of records that there is room for.
     #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
-        self.slots.len()
+        self.range.end - self.range.start
     }
 
     /// Returns a record that is there.
@@ -65,13 +103,18 @@ impl Chunk {
     }
 
     fn published(&self) -> &[Slot] {
-        &self.slots[..self.len()]
+        &self.slots()[..self.len()]
+    }
+
+    #[inline(always)]
+    fn slots(&self) -> &[Slot] {
+        &self.memory[self.range.start..self.range.end]
     }
 }
 
 /// Returns the record of a published slot.
 fn record(slot: &Slot) -> &Record {
-    slot.with(|slot| {
+    slot.0.with(|slot| {
         // SAFETY: the slot is below a length that was published, so nobody writes it.
         let record = unsafe { &*slot };
         // SAFETY: it was written before that length was published.
@@ -94,18 +137,24 @@ pub(crate) struct ChunkWriter {
 impl ChunkWriter {
     /// Creates an empty chunk, whose memory is not touched.
     pub(crate) fn new(records: usize) -> Self {
-        Self::with(records, |_| MaybeUninit::uninit())
+        Self::in_memory(slots(records), 0..records)
     }
 
-    /// Creates an empty chunk whose memory is touched.
-    pub(crate) fn touched(records: usize) -> Self {
+    /// Creates an empty chunk out of slots that no other chunk has.
+    pub(crate) fn in_memory(memory: Arc<[Slot]>, range: Range<usize>) -> Self {
+        Self { chunk: Arc::new(Chunk { len: AtomicUsize::new(0), memory, range }) }
+    }
+
+    /// Touches every page, so that the kernel has given the memory before a record needs it.
+    pub(crate) fn touch(self) -> Self {
         const BLANK: Record = Record { time_ns: 0, event: Event::RecordingStopped };
-        Self::with(records, |_| MaybeUninit::new(BLANK))
-    }
-
-    fn with(records: usize, slot: impl Fn(usize) -> MaybeUninit<Record>) -> Self {
-        let slots = (0..records).map(|index| UnsafeCell::new(slot(index))).collect();
-        Self { chunk: Arc::new(Chunk { len: AtomicUsize::new(0), slots }) }
+        for slot in self.chunk.slots().iter().step_by(PAGE_RECORDS) {
+            slot.0.with_mut(|slot| {
+                // SAFETY: nobody else writes, and nobody reads a slot before it is published.
+                unsafe { *slot = MaybeUninit::new(BLANK) }
+            });
+        }
+        self
     }
 
     /// Empties a chunk to fill it again; `None` if anybody else still has it.
@@ -118,8 +167,8 @@ impl ChunkWriter {
     #[inline(always)]
     pub(crate) fn push(&mut self, record: Record) -> bool {
         let len = self.chunk.len.load(Ordering::Relaxed);
-        let Some(slot) = self.chunk.slots.get(len) else { return false };
-        slot.with_mut(|slot| {
+        let Some(slot) = self.chunk.slots().get(len) else { return false };
+        slot.0.with_mut(|slot| {
             // SAFETY: nobody else writes, and nobody reads a slot that is not below the length.
             unsafe { *slot = MaybeUninit::new(record) }
         });
@@ -199,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_chunk_that_others_have_is_not_filled_again() {
-        let mut writer = ChunkWriter::touched(1);
+        let mut writer = ChunkWriter::new(1).touch();
         let reader = writer.share();
         assert!(writer.push(record(7)));
         assert!(ChunkWriter::reuse(writer.finish()).is_none());

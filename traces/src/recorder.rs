@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::chunk::{CHUNK_RECORDS, Chunk};
+use crate::chunk::Chunk;
 use crate::chunk_pool::ChunkPool;
 use crate::event::Record;
 use crate::extent::{Edges, Extent, Keep, Limits};
@@ -128,7 +128,7 @@ impl Recorder {
         labels: Arc<Mutex<LabelTable>>,
         spill: Option<Spill>,
     ) -> Self {
-        let pool = ChunkPool::new(CHUNK_RECORDS);
+        let pool = Arc::default();
         let flushed = Mutex::default();
         let run = Mutex::default();
         Self { shared: Arc::new(Shared { limits, edges, pool, labels, spill, flushed, run }) }
@@ -159,6 +159,7 @@ impl Recorder {
     /// of the same worker are merged by time.
     pub fn stream(&self, worker: u32) -> Stream {
         self.flushed().open_streams += 1;
+        self.pool().start();
         Stream::new(self.clone(), worker)
     }
 

@@ -85,7 +85,7 @@ impl Stream {
     pub fn prepare(&mut self, records: usize) {
         let chunks = records.min(self.remaining).div_ceil(self.chunk_records);
         while self.prepared.len() < chunks {
-            self.prepared.push(ChunkWriter::touched(self.chunk_records));
+            self.prepared.push(ChunkWriter::new(self.chunk_records).touch());
         }
     }
 
@@ -180,11 +180,9 @@ impl Stream {
         Some((self.share.as_ref()?, self.recorder.spill()?))
     }
 
-    /// Returns a chunk that was prepared for any stream, except as the first one of a stream.
+    /// Returns a chunk that was prepared for any stream.
     fn pooled(&self, records: usize) -> Option<ChunkWriter> {
-        let is_first = self.full.is_empty() && self.share.as_ref().is_none_or(Share::is_empty);
-        let pool = self.recorder.pool();
-        if is_first || records != CHUNK_RECORDS { None } else { pool.take() }
+        if records == CHUNK_RECORDS { self.recorder.pool().take() } else { None }
     }
 
     /// Drops the oldest chunk, whose memory is used again.

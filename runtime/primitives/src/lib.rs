@@ -2,6 +2,8 @@
 //! under `--cfg talpf_loom`, or ones with points where shuttle switches threads under `--cfg
 //! talpf_shuttle`.
 //!
+//! And [huge pages](prefer_huge_pages) for large memory.
+//!
 //! loom models single state words; shuttle runs whole programs on the whole runtime.
 //!
 //! Code of the program may do anything, including taking a lock that its caller holds. So every
@@ -12,6 +14,7 @@
 mod cell;
 #[cfg(debug_assertions)]
 mod held_locks;
+mod huge_pages;
 #[cfg_attr(talpf_loom, path = "under_loom.rs")]
 #[cfg_attr(talpf_shuttle, path = "under_shuttle.rs")]
 mod plain;
@@ -19,6 +22,7 @@ mod try_lock;
 #[cfg(not(debug_assertions))]
 mod unchecked;
 
+pub use self::huge_pages::prefer_huge_pages;
 pub use self::plain::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Parker, Unparker,
     fence, thread, thread_local, yield_now,

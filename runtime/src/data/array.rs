@@ -20,7 +20,8 @@ pub struct Array<T> {
 }
 
 impl<T: Send + Sync + 'static> Array<T> {
-    /// Makes an array of `values` with `tile` elements a tile.
+    /// Makes an array of `values` with `tile` elements a tile. Of values of 4 MiB and more, pages that nobody
+    /// has touched yet become huge pages, where the kernel has them.
     ///
     /// **Errors**: a tile of 0 elements; more than 2^32 - 2 elements.
     pub fn new(group: &Group, values: Vec<T>, tile: usize) -> Result<Self, Error> {

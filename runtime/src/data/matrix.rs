@@ -21,7 +21,8 @@ pub struct Matrix<T> {
 }
 
 impl<T: Send + Sync + 'static> Matrix<T> {
-    /// Makes a matrix with `cols` columns of `values`, row after row.
+    /// Makes a matrix with `cols` columns of `values`, row after row. Pages are those of
+    /// [`Array::new`](crate::Array::new).
     ///
     /// **Errors**: a number of values that is no multiple of `cols`; an empty tile; more than
     /// 2^32 - 2 rows or columns.

@@ -5,6 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use talpf_primitives::prefer_huge_pages;
+
 /// A source of memory for arrays, in place of that of the allocator: such as memory that other
 /// processes have mapped. The elements of an array are moved there as it is made.
 pub trait ArrayMemory: fmt::Debug + Send + Sync {
@@ -62,6 +64,7 @@ pub(super) fn place<T: Send + 'static>(
     let allocation = source.filter(|_| bytes > 0).and_then(|source| source.allocate(bytes));
     let fits = |memory: NonNull<[u8]>| memory.len() >= bytes && memory.cast::<T>().is_aligned();
     let Some(allocation) = allocation.filter(|allocation| fits(allocation.memory())) else {
+        prefer_huge_pages(&values);
         return (values.as_mut_ptr().cast(), Box::new(values));
     };
     let moved = Moved::<T> { allocation, count, elements: PhantomData };

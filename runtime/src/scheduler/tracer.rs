@@ -12,7 +12,7 @@ use crate::group::GroupInner;
 use crate::record::{Label, Phase, RecordId, Role, record};
 
 /// Time between records of levels.
-const LEVELS_NS: u64 = 10_000;
+const LEVELS_NS: u64 = 40_000;
 
 impl Worker {
     #[inline]

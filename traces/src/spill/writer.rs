@@ -50,10 +50,6 @@ impl Share {
     pub(crate) fn is_full(&self) -> bool {
         self.chunks.load(Ordering::Acquire) >= self.most
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.chunks.load(Ordering::Relaxed) == 0
-    }
 }
 
 /// Writer of a spill file, with its thread.
