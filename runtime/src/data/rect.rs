@@ -66,6 +66,15 @@ impl Rect {
         }
     }
 
+    /// Returns the rectangle of the elements of both, if they form one.
+    #[inline]
+    pub(crate) fn joined(&self, other: &Rect) -> Option<Rect> {
+        let elements = |rect: &Rect| rect.rows() as u128 * rect.cols() as u128;
+        let (around, shared) = (self.around(other), self.intersection(other));
+        (elements(&around) + elements(&shared) == elements(self) + elements(other))
+            .then_some(around)
+    }
+
     #[inline]
     pub(crate) fn intersection(&self, other: &Rect) -> Rect {
         Rect {

@@ -74,6 +74,19 @@ impl<'a, T, D> Region<'a, T, D> {
         Region { core, rect, whole_tile, lender, marker: PhantomData }
     }
 
+    /// Returns the region of all elements of both regions, if they are of one array and lie side by
+    /// side in a rectangle.
+    #[inline]
+    #[doc(hidden)]
+    pub fn joined(&self, other: &Region<'a, ()>) -> Option<Self> {
+        let Region { core, rect, lender, .. } = *self;
+        let lenders = [lender, other.lender].map(|lender| lender.map(std::ptr::from_ref));
+        let is_one_array = std::ptr::eq(core, other.core) && lenders[0] == lenders[1];
+        let joins = is_one_array && other.check().is_ok();
+        let rect = rect.joined(&other.rect).filter(|_| joins)?;
+        Some(Region { core, rect, whole_tile: None, lender, marker: PhantomData })
+    }
+
     /// Returns the number that identifies the array in this process.
     #[doc(hidden)]
     pub fn array_id(&self) -> u64 {

@@ -33,7 +33,12 @@ impl<T> MemorySlot<T> {
     /// stored there.
     #[inline]
     pub fn at(&self, rank: impl Into<Rank>, index: usize) -> RemoteRegion<'_, T> {
-        let (rank, part) = (rank.into(), Part::From(index as u64));
+        self.part(rank.into(), Part::From(index as u64))
+    }
+
+    /// Returns the remote region that is a part of the slot at `rank`.
+    #[inline]
+    pub(crate) fn part(&self, rank: Rank, part: Part) -> RemoteRegion<'_, T> {
         RemoteRegion { slot: &self.slot, rank, part, marker: PhantomData }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ibverbs_sim::ProtectionDomain;
 use parking_lot::RwLock;
+use smallvec::SmallVec;
 use talpf_runtime::ArrayLabel;
 
 use super::{Registrable, Slot, Use};
@@ -186,10 +187,10 @@ impl SlotTable {
     }
 
     /// Returns the windowed slot of each array that has one.
-    pub(crate) fn windows(&self) -> Vec<Arc<Slot>> {
+    pub(crate) fn windows(&self) -> SmallVec<[Arc<Slot>; 4]> {
         let slots = self.slots.read();
         let windowed = slots.by_array.values().filter(|slot| slot.usage == Use::Windowed);
-        let mut windowed: Vec<_> = windowed.cloned().collect();
+        let mut windowed: SmallVec<[_; 4]> = windowed.cloned().collect();
         windowed.dedup_by_key(|slot| slot.array);
         windowed
     }

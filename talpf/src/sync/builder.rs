@@ -92,12 +92,6 @@ impl<'s, 'r, S> SyncBuilder<'s, 'r, S> {
         self.push(Kind::Read, Opens::Task(region.without_data()))
     }
 
-    /// Opens the whole of an array of any type, as [`SyncBuilder::window`] or
-    /// [`SyncBuilder::expose`].
-    pub(crate) fn open_whole(self, kind: Kind, region: Region<'r, ()>) -> Self {
-        self.push(kind, Opens::Task(region))
-    }
-
     #[inline]
     fn push(mut self, kind: Kind, opens: Opens<'r>) -> Self {
         self.windows.push(DeclaredWindow { kind, opens });

@@ -27,6 +27,7 @@ mod receiver;
 mod replayed_sync;
 mod report;
 mod stages;
+mod successive;
 mod wait_flag;
 
 pub use self::builder::{EachStep, SyncBuilder};
@@ -37,4 +38,5 @@ pub(crate) use self::doorbell::Doorbell;
 pub(crate) use self::engine::Limits;
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::receiver::Receiver;
+pub(crate) use self::successive::spawn_successive;
 pub(crate) use self::wait_flag::WaitFlag;

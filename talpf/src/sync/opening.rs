@@ -17,11 +17,8 @@ pub(super) fn spawn_opening(
     region: &Region<'_, ()>,
 ) -> Result<(), Error> {
     let task = round.sender.group.task("expose").communicates().inline();
-    let mut unopened = Unopened { round: Arc::clone(round), failed: true };
-    let mut open = move |guard| {
-        unopened.failed = false;
-        open(&unopened.round, window, is_only, guard);
-    };
+    let mut unopened = Unopened::new(round);
+    let mut open = move |guard| open(unopened.opened(), window, is_only, guard);
     match window.1.kind {
         Kind::Update | Kind::Write => {
             task.inout(region).spawn(move |guard| open(Box::new(guard)))?;
@@ -53,9 +50,22 @@ pub(super) fn open(
 }
 
 /// A window whose task has not run yet, and does not run if a task before it fails.
-struct Unopened {
+pub(super) struct Unopened {
     round: Arc<RoundState>,
     failed: bool,
+}
+
+impl Unopened {
+    pub(super) fn new(round: &Arc<RoundState>) -> Self {
+        Unopened { round: Arc::clone(round), failed: true }
+    }
+
+    /// Returns the round, whose window is about to open.
+    #[inline]
+    pub(super) fn opened(&mut self) -> &RoundState {
+        self.failed = false;
+        &self.round
+    }
 }
 
 impl Drop for Unopened {

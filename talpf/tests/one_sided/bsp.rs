@@ -62,6 +62,89 @@ fn rectangles_are_put_and_got() {
 }
 
 #[test]
+fn elements_that_are_put_one_by_one_come_to_their_places() {
+    const SHAPE: [usize; 2] = [40, 30];
+    const COUNT: usize = SHAPE[0] * SHAPE[1];
+    // By rows, by columns, backwards, and alternately to either half.
+    let orders: [fn(usize) -> usize; 4] = [
+        |index| index,
+        |index| index % SHAPE[0] * SHAPE[1] + index / SHAPE[0],
+        |index| COUNT - 1 - index,
+        |index| index % 2 * (COUNT / 2) + index / 2,
+    ];
+    for workers in [1, 2] {
+        let ends = common::run(common::config(2, workers), move |ctx| async move {
+            let me = ctx.rank().0;
+            let values = (0..COUNT as u32).map(|index| 10_000 * me + index).collect();
+            let matrix = Matrix::new(ctx.group(), values, SHAPE[1], Tiling::new(10, 10))?;
+            let inbox = common::array(&ctx, vec![0; COUNT])?;
+            let slots = (ctx.register_global(&matrix).await?, ctx.register_global(&inbox).await?);
+            let mut bsp = ctx.bsp();
+            let mut seen = Vec::new();
+            for order in orders {
+                for index in (0..COUNT).map(order) {
+                    let (row, col) = (index / SHAPE[1], index % SHAPE[1]);
+                    let from = matrix.region(row..=row, col..=col);
+                    bsp.put(&from, slots.1.at(1 - me, COUNT - 1 - index))?;
+                }
+                bsp.sync().await?;
+                seen.push(common::read(&ctx, &inbox).await?);
+                // What the next superstep puts.
+                bsp.put(&inbox.all(), slots.0.at(1 - me, 0))?;
+                bsp.sync().await?;
+            }
+            Ok::<_, Error>(seen)
+        });
+        for (rank, seen) in (0..).zip(ends.unwrap()) {
+            // Each superstep of elements reverses them, and the next one brings them back.
+            let from = 1 - rank;
+            for (step, inbox) in seen.iter().enumerate() {
+                let elements = 10_000 * from..10_000 * from + COUNT as u32;
+                let expected: Vec<u32> =
+                    if step % 2 == 0 { elements.rev().collect() } else { elements.collect() };
+                assert_eq!(inbox, &expected, "step {step} at rank {rank}, {workers} workers");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_superstep_begins_after_the_tasks_before_it_and_ends_before_those_after_it() {
+    for workers in [1, 2] {
+        let ends = common::run(common::config(3, workers), move |ctx| async move {
+            let me = ctx.rank().0;
+            let numbers = common::array(&ctx, vec![1000 * u64::from(me); 2])?;
+            let got = common::array(&ctx, vec![0])?;
+            let slot = ctx.register_global(&numbers).await?;
+            let mut bsp = ctx.bsp();
+            for _ in 0..5 {
+                // More at some ranks than at others.
+                for _ in 0..100 * me + 10 {
+                    let task = ctx.group().task("count").inout(&numbers.all());
+                    task.spawn(|mut numbers| numbers.iter_mut().for_each(|number| *number += 1))?;
+                }
+                bsp.put(&numbers.region(..1), slot.at((me + 1) % 3, 0))?;
+                bsp.get(slot.at((me + 1) % 3, 1), &got.all())?;
+                bsp.sync().await?;
+            }
+            let (numbers, got) =
+                (common::read(&ctx, &numbers).await?, common::read(&ctx, &got).await?);
+            Ok::<_, Error>((numbers, got[0]))
+        });
+        let steps = |rank: u64| 100 * rank + 10;
+        let mut passed_on = [0, 1000, 2000];
+        for _ in 0..5 {
+            (0..3).zip(&mut passed_on).for_each(|(rank, number)| *number += steps(rank));
+            passed_on.rotate_right(1);
+        }
+        let own = |rank: u64| 1000 * rank + 5 * steps(rank);
+        let expected =
+            [0, 1, 2].map(|rank| (vec![passed_on[rank as usize], own(rank)], own((rank + 1) % 3)));
+        assert_eq!(ends.unwrap(), expected, "{workers} workers");
+    }
+}
+
+#[test]
 fn a_full_queue_refuses_and_can_be_resized() {
     common::run(common::config(2, 2), |ctx| async move {
         let numbers = common::array(&ctx, vec![ctx.rank().0; 4])?;

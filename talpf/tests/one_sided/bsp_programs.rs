@@ -47,7 +47,7 @@ fn queued() -> impl Strategy<Value = Queued> {
 }
 
 fn supersteps() -> impl Strategy<Value = Vec<Superstep>> {
-    let of_rank = prop::collection::vec(queued(), 0..5);
+    let of_rank = prop::collection::vec(queued(), 0..8);
     prop::collection::vec(prop::collection::vec(of_rank, RANKS), 1..4)
 }
 
@@ -57,9 +57,9 @@ fn first_cells(rank: usize) -> Cells {
 }
 
 /// Runs a program, and returns the matrix of each rank after each of its supersteps.
-fn run(supersteps: &[Superstep]) -> Vec<Vec<Cells>> {
+fn run(supersteps: &[Superstep], workers: usize) -> Vec<Vec<Cells>> {
     let shared: Arc<[Superstep]> = supersteps.into();
-    let ends = common::run(common::config(RANKS as u32, 2), |ctx| {
+    let ends = common::run(common::config(RANKS as u32, workers), |ctx| {
         let supersteps = Arc::clone(&shared);
         async move {
             let me = ctx.rank().0 as usize;
@@ -110,8 +110,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn programs_leave_what_their_operations_leave(supersteps in supersteps()) {
-        let ends = run(&supersteps);
+    fn programs_leave_what_their_operations_leave(
+        supersteps in supersteps(),
+        workers in 1..=2usize,
+    ) {
+        let ends = run(&supersteps, workers);
         let mut before: Vec<_> = (0..RANKS).map(first_cells).collect();
         for (number, superstep) in supersteps.iter().enumerate() {
             let after: Vec<_> = ends.iter().map(|of_rank| of_rank[number].clone()).collect();
