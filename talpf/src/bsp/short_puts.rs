@@ -40,7 +40,7 @@ enum Copy<T> {
 /// Elements, usually a few.
 type Few<T> = SmallVec<[T; 4]>;
 
-/// One of the puts.
+/// Single put.
 struct Piece {
     /// The elements that it reads.
     from: Rect,
