@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::{Packets, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire};
+use ibverbs_sim::{
+    OfiChoice, OfiRail, Packets, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire,
+};
 use talpf::{Config, Context, Error, exec_on_rail, hook, hook_on_rail};
 
 use crate::in_one_process::watchdog;
@@ -53,7 +55,17 @@ where
             let each = [2, 3].into_iter().find(divides).unwrap_or(1);
             in_processes(config.ranks / each, Config { ranks: each, ..config }, main)
         }
-        Ok(other) => panic!("TALPF_TEST_RAIL is {other}, not shm, tcp or shm-ranks"),
+        Ok(name) if name.starts_with("ofi") => {
+            let choice: OfiChoice = match name.strip_prefix("ofi:") {
+                Some(choice) => choice.parse().unwrap(),
+                None => OfiChoice::default(),
+            };
+            let rails = OfiRail::mesh(config.ranks, &choice).unwrap();
+            each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), &main))
+        }
+        Ok(other) => {
+            panic!("TALPF_TEST_RAIL is {other}, not shm, tcp, shm-ranks, ofi or ofi:PROVIDER")
+        }
     }
 }
 
