@@ -4,7 +4,7 @@ use crate::launch::ONE_SIDED;
 use crate::{error_of, stdout_of, talpf, value};
 
 /// Returns the transports over TCP of this machine that libfabric has.
-fn transports() -> Vec<&'static str> {
+pub(crate) fn transports() -> Vec<&'static str> {
     let text = stdout_of(&talpf("info"));
     let providers = value(&text, "libfabric").to_owned();
     if providers.starts_with("not for --transport ofi: ") {
@@ -47,6 +47,8 @@ fn every_one_sided_variant_is_serial_over_libfabric() {
             (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
             (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),
             (3, "histogram --numbers 3000 --bins 50 --steps 2"),
+            (3, "kmeans --points 3000 --clusters 50 --steps 2"),
+            (3, "mandelbrot --size 64 --limit 100 --steps 2"),
         ] {
             is_serial(processes, run, transport);
         }

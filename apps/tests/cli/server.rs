@@ -1,5 +1,6 @@
 //! Runs in processes that no launcher of ours has started, and which meet at a server.
 
+use std::fs;
 use std::net::TcpListener;
 use std::process::{Child, Output, Stdio};
 use std::thread;
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::launch::started;
+use crate::libfabric::transports;
 use crate::{command, error_of, stdout_of, talpf, value};
 
 /// Run that lasts until something ends it.
@@ -19,6 +21,11 @@ const JACOBI: &str = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --quiet";
 pub(crate) fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
+}
+
+/// Returns every fabric of this machine whose processes can be killed one by one.
+fn fabrics() -> Vec<&'static str> {
+    [&["tcp", "shm"][..], &transports()].concat()
 }
 
 /// Starts a process with the secret.
@@ -123,27 +130,98 @@ fn a_place_that_makes_no_sense_is_refused() {
 #[test]
 fn every_survivor_names_a_process_that_is_killed() {
     let queues = "mandelbrot --size 256 --limit 1000 --block 4 --steps 10000 --quiet";
-    for (run, fabric) in [(ENDLESS, "tcp"), (ENDLESS, "shm"), (queues, "tcp"), (queues, "shm")] {
+    for (run, fabric) in [ENDLESS, queues]
+        .into_iter()
+        .flat_map(|run| fabrics().into_iter().map(move |fabric| (run, fabric)))
+    {
         for victim in 0..3 {
             let mut children = endless(&format!("{run} --fabric {fabric}"));
             let mut killed = children.remove(victim);
             let begin = Instant::now();
             kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();
             killed.wait().unwrap();
-            for child in &mut children {
-                while child.try_wait().unwrap().is_none() {
-                    thread::sleep(Duration::from_millis(1));
-                }
-            }
+            children.iter_mut().for_each(end_of);
             let seconds = begin.elapsed().as_secs_f64();
             for child in children {
+                leaves_nothing(&child);
                 let error = error_of(&child.wait_with_output().unwrap());
                 let expected = format!("rank {victim} failed: its process has ended");
                 assert!(error.contains(&expected), "{run} {fabric}: {error}");
             }
+            leaves_nothing(&killed);
             // One second on an idle machine.
             assert!(seconds < 20.0, "{fabric}: {seconds} s");
             println!("{fabric}: all survivors of process {victim} had ended after {seconds:.3} s");
+        }
+    }
+}
+
+/// Checks that nothing in shared memory has the number of a process in its name.
+fn leaves_nothing(ended: &Child) {
+    let number = ended.id().to_string();
+    let is_its = |entry: &fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.split(|letter: char| !letter.is_ascii_digit()).any(|part| part == number)
+    };
+    let left: Vec<_> = fs::read_dir("/dev/shm").unwrap().flatten().filter(is_its).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_process_that_is_killed_as_it_starts_ends_the_others() {
+    for fabric in fabrics() {
+        for (victim, milliseconds) in [(0, 5), (2, 20), (1, 40), (2, 80)] {
+            let server = free_address();
+            let run = format!("{ENDLESS} --timeout 2 --fabric {fabric}");
+            let start = |process| start(&format!("{run} {}", place(&server, process, 3)), "s");
+            let mut children: Vec<_> = (0..3).map(start).collect();
+            thread::sleep(Duration::from_millis(milliseconds));
+            children[victim].kill().unwrap();
+            let begin = Instant::now();
+            children.iter_mut().for_each(end_of);
+            println!(
+                "{fabric}: {:.3} s after the kill at {milliseconds} ms",
+                begin.elapsed().as_secs_f64()
+            );
+            children.remove(victim);
+            for child in children {
+                let error = error_of(&child.wait_with_output().unwrap());
+                let names = [
+                    format!("process {victim}"),
+                    format!("rank {victim} failed: its process has ended"),
+                ];
+                // Without process 0 there is no server, which is all that the others know of it.
+                let is_named = names.iter().any(|name| error.contains(name))
+                    || victim == 0 && error.contains(&server);
+                assert!(is_named, "{fabric}, {victim} after {milliseconds} ms: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_as_the_others_end_is_named_or_not_missed() {
+    for fabric in fabrics() {
+        for victim in 0..3 {
+            let server = free_address();
+            let run = format!("{JACOBI} --fabric {fabric}");
+            let start = |process| start(&format!("{run} {}", place(&server, process, 3)), "s");
+            let mut children: Vec<_> = (0..3).map(start).collect();
+            let mut killed = children.remove(victim);
+            let has_ended = |child: &mut Child| child.try_wait().unwrap().is_some();
+            while !children.iter_mut().any(has_ended) && !has_ended(&mut killed) {
+                thread::yield_now();
+            }
+            killed.kill().unwrap();
+            killed.wait().unwrap();
+            children.iter_mut().for_each(end_of);
+            for child in children {
+                let output = child.wait_with_output().unwrap();
+                let error = String::from_utf8_lossy(&output.stderr);
+                let is_named =
+                    error.contains(&format!("rank {victim} failed: its process has ended"));
+                assert!(output.status.success() || is_named, "{fabric}, {victim}: {error}");
+            }
         }
     }
 }
@@ -166,7 +244,7 @@ fn end_of(child: &mut Child) {
 
 #[test]
 fn every_survivor_names_a_process_that_is_stopped() {
-    for fabric in ["tcp", "shm"] {
+    for fabric in fabrics() {
         for victim in [0, 2] {
             let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 2"));
             let mut stopped = children.remove(victim);
@@ -193,7 +271,7 @@ fn every_survivor_names_a_process_that_is_stopped() {
 
 #[test]
 fn a_process_that_is_stopped_for_less_than_the_timeout_changes_nothing() {
-    for fabric in ["tcp", "shm"] {
+    for fabric in fabrics() {
         let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 20"));
         let stopped = Pid::from_child(&children[1]);
         kill_process(stopped, Signal::STOP).unwrap();

@@ -4,14 +4,12 @@
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use ibverbs_sim::{
-    Access, Packets, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, ShmConfig, ShmRail,
-    ShmSegment, SocketWire,
-};
+use ibverbs_sim::{Access, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailMemory};
 
 use super::Kind;
+use super::join::{TIMEOUT, join};
 use crate::error::Error;
 
 /// Sizes of the writes of ping-pongs. A notice of `n + 1` asks for an answer of size `n`.
@@ -21,7 +19,6 @@ const LARGEST: usize = 1 << 20;
 const NO_ANSWER: u32 = 0;
 /// Notice that ends a sample.
 const STOP: u32 = u32::MAX;
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) struct End {
     rail: Arc<dyn Rail>,
@@ -37,14 +34,14 @@ pub(super) struct End {
 
 /// Memory that the peer writes.
 enum Memory {
-    Segment(ShmSegment),
+    OfRail(Box<dyn RailMemory>),
     Private(Box<[u8]>),
 }
 
 impl Memory {
     fn start(&mut self) -> NonNull<[u8]> {
         match self {
-            Self::Segment(segment) => segment.memory(),
+            Self::OfRail(memory) => memory.memory(),
             Self::Private(bytes) => NonNull::from(&mut bytes[..]),
         }
     }
@@ -54,19 +51,10 @@ impl End {
     /// Joins the other end, and exchanges keys with it.
     pub(super) fn join(folder: &Path, kind: Kind, process: u32) -> Result<Self, Error> {
         let refused = |reason| Error::System { doing: "joining a peer", reason };
-        let (rail, mut memory): (Arc<dyn Rail>, _) = match kind {
-            Kind::Shm => {
-                let run = folder.display().to_string();
-                let rail = ShmRail::join(&run, process, 2, TIMEOUT, &ShmConfig::default());
-                let rail = rail.map_err(refused)?;
-                let memory = rail.allocate(LARGEST).map_err(refused)?;
-                (Arc::new(rail), Memory::Segment(memory))
-            }
-            Kind::Packets => {
-                let wire = SocketWire::join(folder, process, 2, TIMEOUT).map_err(refused)?;
-                let memory = vec![0; LARGEST].into_boxed_slice();
-                (Arc::new(Packets::new(Arc::new(wire))), Memory::Private(memory))
-            }
+        let rail = join(folder, kind, process)?;
+        let mut memory = match rail.allocate(LARGEST) {
+            Some(memory) => Memory::OfRail(memory),
+            None => Memory::Private(vec![0; LARGEST].into_boxed_slice()),
         };
         // SAFETY: the memory stays until the key is deregistered, and only peers use it.
         let key = unsafe { rail.register(memory.start(), Access::ALL) }.map_err(broken)?;
@@ -157,18 +145,18 @@ impl End {
         start.elapsed().as_nanos() as f64 / (2 * times) as f64
     }
 
-    /// Measures the rate of 8-byte writes with notices, until the last one was answered.
+    /// Measures writes with notices, one behind the other, until the last one was answered.
     ///
-    /// **Units**: millions a second.
-    pub(super) fn stream_m_s(&mut self, writes: usize) -> f64 {
+    /// **Units**: seconds a write.
+    pub(super) fn stream_s(&mut self, size: usize, writes: usize) -> f64 {
         self.one_way_ns(SIZES[0], 1);
         let start = Instant::now();
         for _ in 1..writes {
-            self.write(SIZES[0], NO_ANSWER);
+            self.write(size, NO_ANSWER);
         }
-        self.write(SIZES[0], 1);
+        self.write(size, 1);
         self.next();
-        writes as f64 / start.elapsed().as_secs_f64() / 1e6
+        start.elapsed().as_secs_f64() / writes as f64
     }
 }
 

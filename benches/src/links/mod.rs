@@ -1,18 +1,22 @@
-//! Speed of the bare rails between two processes of this machine.
+//! Speed of the bare rails between two processes of this machine, and of programs over them.
 //!
 //! Two processes on two cores, each with memory that the other may write. A ping-pong of writes with
-//! notices gives the time of one way, for short and long writes; a stream of 8-byte writes with
-//! notices gives their rate. In the same rounds, the peer is the least that any of it can cost: two
+//! notices gives the time of one way, for short and long writes; streams of writes of 8 bytes and of
+//! 1 MiB with notices give their rate. A program of one rank in each process measures supersteps and puts. In the same rounds, the peer is the least that any of it can cost: two
 //! threads on two cores that pass a flag on a cache line, and copy before that.
 
 mod bare;
 mod end;
+mod join;
+mod program;
 
+use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 
+use ibverbs_sim::OfiProviders;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::conditions::machine;
@@ -21,6 +25,7 @@ use crate::error::Error;
 use crate::measure::{REPETITIONS, Report};
 use crate::print_line::print_line;
 use end::{End, SIZES};
+use program::Figures;
 
 /// Options of the benchmark.
 #[derive(Debug)]
@@ -36,15 +41,18 @@ pub enum Kind {
     Shm,
     /// Packets over sockets.
     Packets,
+    /// The provider of libfabric that is chosen unasked.
+    Ofi,
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Shm, Self::Packets];
+    const ALL: [Self; 3] = [Self::Shm, Self::Packets, Self::Ofi];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Shm => "shm",
             Self::Packets => "packets",
+            Self::Ofi => "ofi",
         }
     }
 }
@@ -66,7 +74,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     print_line(format_args!("links: {}; one process on core {core}, one on the others", machine()));
     let (rounds, repetitions) = if options.quick { (50, 2) } else { (2_000, REPETITIONS) };
     let mut links = Vec::new();
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.into_iter().filter(|kind| is_there(*kind)) {
         links.push((kind, Link::start(kind, core)?));
     }
     let mut figures: Vec<(String, &'static str, Vec<f64>)> = Vec::new();
@@ -93,8 +101,17 @@ pub fn run(options: &Options) -> Result<Report, Error> {
             }
         }
         for (kind, link) in &mut links {
-            let rate = link.sample(|here| here.stream_m_s(rounds * 50))?;
-            add(format!("links.{}_8_rate", kind.name()), "M/s", rate);
+            let write_s = link.sample(|here| here.stream_s(8, rounds * 50))?;
+            add(format!("links.{}_8_rate", kind.name()), "M/s", 1e-6 / write_s);
+            let write_s = link.sample(|here| here.stream_s(1 << 20, (rounds / 20).max(8)))?;
+            add(
+                format!("links.{}_1_mib_rate", kind.name()),
+                "GB/s",
+                1e-9 * (1 << 20) as f64 / write_s,
+            );
+            let figures = link.program(repetition as u8 + 1, rounds)?;
+            add(format!("links.{}_superstep_us", kind.name()), "us", figures.superstep_us);
+            add(format!("links.{}_put_8_rate", kind.name()), "M/s", figures.puts_m_s);
         }
     }
     let mut report = Report::new("");
@@ -102,6 +119,29 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         report.add(&name, unit, samples);
     }
     Ok(report)
+}
+
+/// Returns `true` if a kind of rails can be measured. Says so if not, and on which provider if so.
+fn is_there(kind: Kind) -> bool {
+    if kind != Kind::Ofi {
+        return true;
+    }
+    let found = OfiProviders::find().map_err(|error| error.to_string());
+    let best = found.as_ref().map(|found| (found.version, found.best()));
+    match best {
+        Ok(((major, minor), Some(best))) => {
+            print_line(format_args!("links: ofi is {best} of libfabric {major}.{minor}"));
+            true
+        }
+        Ok((_, None)) => {
+            print_line(format_args!("links: without ofi: libfabric has no provider that is used"));
+            false
+        }
+        Err(reason) => {
+            print_line(format_args!("links: without ofi: {reason}"));
+            false
+        }
+    }
 }
 
 /// Runs the other end of a link, which [`run`] has started, until this one ends.
@@ -114,11 +154,31 @@ pub fn run_peer(run: &Path, kind: Kind, other_core: usize) -> Result<(), Error> 
         let _ = sched_setaffinity(None, &cores);
     }
     let mut here = End::join(run, kind, 1)?;
-    // A byte for each sample; between them this process must not disturb others.
-    while std::io::stdin().read_exact(&mut [0]).is_ok() {
-        here.serve();
+    // A byte for each sample, or a program; between them this process must not disturb others.
+    let mut byte = [0];
+    while std::io::stdin().read_exact(&mut byte).is_ok() {
+        if byte == [SERVE] {
+            here.serve();
+            continue;
+        }
+        let mut steps = [0; size_of::<u64>()];
+        if std::io::stdin().read_exact(&mut steps).is_ok() {
+            let folder = program_folder(run, byte[0])?;
+            program::run(&folder, kind, 1, u64::from_le_bytes(steps) as usize)?;
+        }
     }
     Ok(())
+}
+
+/// Byte that asks a peer to serve a sample. Others are numbers of programs.
+const SERVE: u8 = 0;
+
+/// Returns the folder in which the processes of a program meet.
+fn program_folder(run: &Path, number: u8) -> Result<PathBuf, Error> {
+    let folder = run.join(number.to_string());
+    let made = fs::create_dir_all(&folder);
+    made.map_err(|reason| Error::System { doing: "making a folder", reason })?;
+    Ok(folder)
 }
 
 /// Runs `action` on one core.
@@ -139,7 +199,8 @@ struct Link {
     process: Child,
     /// Core of this process while it measures.
     core: usize,
-    _folder: tempfile::TempDir,
+    kind: Kind,
+    folder: tempfile::TempDir,
 }
 
 impl Link {
@@ -154,13 +215,25 @@ impl Link {
             .spawn()
             .map_err(refused)?;
         let here = End::join(folder.path(), kind, 0)?;
-        Ok(Self { here, process, core, _folder: folder })
+        Ok(Self { here, process, core, kind, folder })
+    }
+
+    fn ask(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let go = self.process.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(bytes));
+        go.map_err(|reason| Error::System { doing: "asking a peer", reason })
+    }
+
+    /// Runs a program in both processes, with so many supersteps.
+    fn program(&mut self, number: u8, steps: usize) -> Result<Figures, Error> {
+        let folder = program_folder(self.folder.path(), number)?;
+        self.ask(&[number])?;
+        self.ask(&(steps as u64).to_le_bytes())?;
+        on_core(self.core, || program::run(&folder, self.kind, 0, steps))
     }
 
     /// Measures while the peer serves.
     fn sample(&mut self, measure: impl FnOnce(&mut End) -> f64) -> Result<f64, Error> {
-        let go = self.process.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(&[0]));
-        go.map_err(|reason| Error::System { doing: "asking a peer", reason })?;
+        self.ask(&[SERVE])?;
         let here = &mut self.here;
         Ok(on_core(self.core, || {
             let value = measure(here);

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::{
-    OfiChoice, OfiRail, Packets, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire,
-};
+use ibverbs_sim::{OfiChoice, OfiRail, Packets, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire};
 use talpf::{Config, Context, Error, exec_on_rail, hook, hook_on_rail};
 
 use crate::in_one_process::watchdog;

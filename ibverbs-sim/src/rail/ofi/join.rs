@@ -77,6 +77,10 @@ impl OfiEnd {
         let rail = self.into_rail(addresses, control, run)?;
         let mut attempts = ConnectAttempts::new(timeout);
         while let Some(missing) = rail.missing() {
+            let ended = rail.ended(&missing);
+            if !ended.is_empty() {
+                return Err(rail.no_answer(&ended));
+            }
             if !rail.greet() && !attempts.wait() {
                 return Err(rail.no_answer(&missing));
             }

@@ -70,6 +70,11 @@ impl Peer {
         !self.is_lost.swap(true, Ordering::AcqRel)
     }
 
+    /// Returns `true` if packets to the peer are under way.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.slots.load(Ordering::Relaxed) > 0
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Acquire)
     }

@@ -29,7 +29,7 @@ pub(super) const KEPT_EVENTS: usize = 2 * BATCH * BATCHES;
 pub(super) const POLLS_BETWEEN_CHECKS: u32 = 256;
 /// Polls in vain between the end of a control connection and the loss of the peer, whose last packets may
 /// be on their way.
-const POLLS_BEFORE_LOSS: u32 = 2000;
+const POLLS_BEFORE_LOSS: u32 = 500;
 
 /// State of those who take completions.
 pub(super) struct Inbox {
@@ -37,6 +37,8 @@ pub(super) struct Inbox {
     pub(super) peers: Box<[Incoming]>,
     pub(super) arrived: VecDeque<Arrived>,
     pub(super) polls_in_vain: u32,
+    /// Times in a row that the event of the provider was there and nothing came.
+    pub(super) ready_in_vain: u32,
 }
 
 /// State of what comes from a process.
@@ -64,6 +66,7 @@ impl Inbox {
             peers: peers.map(incoming).collect(),
             arrived: VecDeque::with_capacity(KEPT_EVENTS),
             polls_in_vain: 0,
+            ready_in_vain: 0,
         }
     }
 }
@@ -114,6 +117,9 @@ impl OfiRail {
             if count < BATCH {
                 break;
             }
+        }
+        if taken > 0 {
+            inbox.ready_in_vain = 0;
         }
         self.give_buffers(inbox);
         let packets = self.packets();

@@ -4,13 +4,13 @@
 use std::{
     collections::VecDeque,
     mem,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     ptr::NonNull,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd};
 use talpf_primitives::{Mutex, TryLock};
 
 use super::{
@@ -36,6 +36,10 @@ use crate::{
 
 /// Time in which the last packets leave as a rail ends.
 const LAST_PACKETS: Duration = Duration::from_secs(2);
+
+/// Times that the event of a provider may say in a row that there is something, and nothing comes. The
+/// provider `net` of libfabric 1.17, used by several threads, may leave its event like that for ever.
+const READY_IN_VAIN: u32 = 4;
 
 /// A rail on a provider of libfabric.
 pub struct OfiRail {
@@ -124,6 +128,12 @@ impl OfiRail {
         let missing = all.filter(|(_, peer)| !peer.has_greeted || peer.owes_greeting);
         let missing: Vec<u32> = missing.map(|(process, _)| process).collect();
         (!missing.is_empty()).then_some(missing)
+    }
+
+    /// Returns those of some processes whose control connection has ended.
+    pub(super) fn ended(&self, processes: &[u32]) -> Vec<u32> {
+        self.control.poll(&mut |_, _| {});
+        processes.iter().copied().filter(|process| self.control.is_lost(*process)).collect()
     }
 
     pub(super) fn no_answer(&self, missing: &[u32]) -> OfiError {
@@ -311,7 +321,7 @@ impl Rail for OfiRail {
     }
 
     fn arm(&self) -> Armed<'_> {
-        let inbox = self.inbox.lock();
+        let mut inbox = self.inbox.lock();
         self.is_armed.store(true, Ordering::Relaxed);
         let is_silent = |process: u32| self.silent[process as usize].load(Ordering::Acquire);
         let ends = |process: u32| inbox.peers[process as usize].since_end.is_some();
@@ -325,25 +335,41 @@ impl Rail for OfiRail {
             return Armed::Nothing;
         }
         match self.endpoint.descriptor() {
-            Some(_) if self.endpoint.may_sleep() => Armed::Descriptor(self.sleep_on.as_fd()),
-            Some(_) => Armed::Ready,
             None => Armed::Nothing,
+            Some(_) if !self.endpoint.may_sleep() => Armed::Ready,
+            Some(event) if is_readable(event) => {
+                inbox.ready_in_vain += 1;
+                let is_stuck = inbox.ready_in_vain > READY_IN_VAIN;
+                if is_stuck { Armed::Nothing } else { Armed::Ready }
+            }
+            Some(_) => Armed::Descriptor(self.sleep_on.as_fd()),
         }
     }
+}
+
+/// Returns `true` if a descriptor is readable now.
+fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    let mut wanted = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    rustix::event::poll(&mut wanted, Some(&Timespec::default())).is_ok_and(|count| count > 0)
 }
 
 impl Drop for OfiRail {
     fn drop(&mut self) {
         let mut owed: Vec<u32> = self.live().map(|(process, _)| process).collect();
         let mut attempts = ConnectAttempts::new(LAST_PACKETS);
+        // Who has ended takes no packets, and libfabric may not say so.
+        let is_there = |process: u32| self.peer(process).is_ok() && !self.control.is_lost(process);
         let is_owed = |process: &u32| {
-            self.peer(*process).is_ok() && !self.packets().push_control(*process, Control::Parting)
+            is_there(*process) && !self.packets().push_control(*process, Control::Parting)
         };
         loop {
             owed.retain(is_owed);
             let has_progressed = self.poll(&mut |_| {}) > 0;
-            let is_over = owed.is_empty() && !self.outgoing.has_unsent();
-            if is_over || self.live().next().is_none() || (!has_progressed && !attempts.wait()) {
+            self.control.poll(&mut |_, _| {});
+            let mut live = self.live();
+            let has_unsent = live.any(|(process, peer)| is_there(process) && peer.has_unsent());
+            let is_over = owed.is_empty() && !has_unsent;
+            if is_over || (!has_progressed && !attempts.wait()) {
                 break;
             }
         }

@@ -52,14 +52,18 @@ impl ShmRail {
         let mut sockets = Vec::new();
         for before in 0..process {
             let address = address(run, before)?;
-            let socket = attempts.until(|| UnixStream::connect_addr(&address))?;
+            let socket =
+                attempts.until(|| UnixStream::connect_addr(&address)).map_err(of(before))?;
             socket.set_read_timeout(Some(timeout.max(RETRY_INTERVAL)))?;
-            end.greet(&socket)?;
+            end.greet(&socket).map_err(of(before))?;
             sockets.push(socket);
         }
         let mut peers: Vec<(Greeted, UnixStream)> = Vec::new();
         while peers.len() < (processes - process - 1) as usize {
-            let (socket, _) = attempts.until(|| listener.accept())?;
+            let is_missing = |later: &u32| peers.iter().all(|(peer, _)| peer.process != *later);
+            let missing = || (process + 1..processes).find(is_missing).unwrap_or(process);
+            let accepted = attempts.until(|| listener.accept());
+            let (socket, _) = accepted.map_err(|error| of(missing())(error))?;
             if !is_of_this_user(&socket) {
                 continue;
             }
@@ -75,7 +79,7 @@ impl ShmRail {
             peers.push((greeted, socket));
         }
         for (before, socket) in (0..process).zip(sockets) {
-            let greeted = end.greeted(&socket)?;
+            let greeted = end.greeted(&socket).map_err(of(before))?;
             if greeted.process != before {
                 let text = format!("process {} has answered for {before}", greeted.process);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
@@ -83,6 +87,13 @@ impl ShmRail {
             peers.push((greeted, socket));
         }
         Self::new(end, peers)
+    }
+}
+
+/// Returns a function that adds the number of a process to an error.
+fn of(process: u32) -> impl Fn(io::Error) -> io::Error {
+    move |error| {
+        io::Error::new(error.kind(), format!("no connection with process {process}: {error}"))
     }
 }
 
