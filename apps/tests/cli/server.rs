@@ -161,7 +161,7 @@ fn leaves_nothing(ended: &Child) {
     let number = ended.id().to_string();
     let is_its = |entry: &fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        name.split(|letter: char| !letter.is_ascii_digit()).any(|part| part == number)
+        name.split(|sign: char| !sign.is_ascii_digit()).any(|part| part == number)
     };
     let left: Vec<_> = fs::read_dir("/dev/shm").unwrap().flatten().filter(is_its).collect();
     assert!(left.is_empty(), "{left:?}");
@@ -183,7 +183,7 @@ fn a_process_that_is_killed_as_it_starts_ends_the_others() {
                 "{fabric}: {:.3} s after the kill at {milliseconds} ms",
                 begin.elapsed().as_secs_f64()
             );
-            children.remove(victim);
+            children.remove(victim).wait().unwrap();
             for child in children {
                 let error = error_of(&child.wait_with_output().unwrap());
                 let names = [

@@ -90,7 +90,7 @@ pub enum BootstrapError {
         difference: String,
     },
 
-    /// A process has left before the others had met.
+    /// A process has left before the others had met, or while they wait for it at a fence.
     #[error("process {process} has left before all had come")]
     Left {
         /// Number of the process.

@@ -110,6 +110,7 @@ impl BootstrapServer {
         mut attempts: ConnectAttempts,
     ) -> Result<(), BootstrapError> {
         let mut has_met = false;
+        let mut gone = None;
         loop {
             self.accept(clients);
             for at in 0..clients.len() {
@@ -117,10 +118,13 @@ impl BootstrapServer {
                     self.take(clients, at, message)?;
                 }
             }
-            if !has_met && let Some(process) = left(clients) {
+            gone = gone.or_else(|| left(clients));
+            clients.retain(|client| !client.is_closed);
+            // Nobody passes a fence that a process will not come to.
+            let waits = clients.iter().any(|client| client.values.is_some());
+            if let Some(process) = gone.filter(|_| !has_met || waits) {
                 return Err(BootstrapError::Left { process });
             }
-            clients.retain(|client| !client.is_closed);
             let waiting = clients.iter().filter(|client| client.values.is_some()).count();
             if waiting == self.processes as usize {
                 has_met = true;
