@@ -73,21 +73,23 @@ impl BootstrapServer {
         let mut clients = Vec::new();
         let outcome = self.serve(&mut clients, ConnectAttempts::new(timeout));
         if let Err(error) = &outcome {
-            self.refuse(&mut clients, &error.to_string());
+            // One that has left does not come to hear it.
+            let left = usize::from(matches!(error, BootstrapError::Left { .. }));
+            self.refuse(&mut clients, self.processes as usize - left, &error.to_string());
         }
         outcome
     }
 
-    /// Gives the reason of an error to all processes, to those that come a little later as well.
+    /// Gives the reason of an error to `all` processes, to those that come a little later as well.
     /// Returns once they have read it: a socket that is closed before what it has received was read
     /// takes back what it has sent.
-    fn refuse(&self, clients: &mut Vec<Client>, reason: &str) {
+    fn refuse(&self, clients: &mut Vec<Client>, all: usize, reason: &str) {
         let refusal = message::frame(Kind::Refused, reason.as_bytes());
         let send = |client: &mut Client| client.is_closed |= !client.send(&refusal);
         clients.iter_mut().filter(|client| client.handshake.is_some()).for_each(send);
         let mut refused = clients.iter().filter(|client| client.handshake.is_some()).count();
         let mut attempts = ConnectAttempts::new(GRACE);
-        while refused < self.processes as usize || !clients.is_empty() {
+        while refused < all || !clients.is_empty() {
             self.accept(clients);
             for client in clients.iter_mut() {
                 while let Some((kind, _)) = client.receive() {
