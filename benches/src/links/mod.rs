@@ -2,8 +2,9 @@
 //!
 //! Two processes on two cores, each with memory that the other may write. A ping-pong of writes with
 //! notices gives the time of one way, for short and long writes; streams of writes of 8 bytes and of
-//! 1 MiB with notices give their rate. A program of one rank in each process measures supersteps and puts. In the same rounds, the peer is the least that any of it can cost: two
-//! threads on two cores that pass a flag on a cache line, and copy before that.
+//! 1 MiB with notices give their rate. A program of one rank in each process measures supersteps and
+//! puts. In the same rounds, the peer is the least that any of it can cost: two threads on two cores
+//! that pass a flag on a cache line, and copy before that.
 
 mod bare;
 mod end;
