@@ -21,7 +21,7 @@ use crate::peer::{Engine, LocalPeer, Peers};
 use crate::round::{RoundOf, RoundOwner};
 use crate::slot::SlotTable;
 use crate::tracer::Tracer;
-use crate::window::Claim;
+use crate::window::{Areas, Claim};
 
 /// A round of a lane at its sender.
 pub(crate) type RoundState = RoundOf<Arc<Sender>>;
@@ -172,6 +172,13 @@ impl RoundState {
     pub(crate) fn poll_while_spare<R>(&self, ready: impl Fn() -> Option<R>) -> Option<R> {
         let engine = self.engine()?;
         service::poll_while_spare(self.sender.own.spare_polls(), || engine.poll(), ready)
+    }
+
+    /// Declares the windows that the round has.
+    pub(crate) fn declare(&self, windows: &mut Areas) {
+        let sender = &self.sender;
+        let freed = sender.own.windows.declare(self.lane, self.number, windows);
+        sender.peers.run_deferred(sender.rank(), freed);
     }
 }
 

@@ -131,22 +131,17 @@ impl<'r> SyncBuilder<'_, 'r> {
 
     /// Spawns the sync of the closed round.
     fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
-        let RoundState { sender, lane, number, .. } = &**round;
-        let fails = |error: &Error| sender.fail(error);
+        let fails = |error: &Error| round.sender.fail(error);
         let mut areas = self.find_areas(round).inspect_err(fails)?;
-        let declare = |areas: &mut Areas| {
-            let freed = sender.own.windows.declare(*lane, *number, areas);
-            sender.peers.run_deferred(sender.rank(), freed);
-        };
         // A few windows open before they are declared: puts that arrive earlier are parked, at a
         // cost to their posters. Operations find one of many windows only once all are declared.
         let many = areas.are_many();
         if many {
-            declare(&mut areas);
+            round.declare(&mut areas);
         }
         let is_held = self.open_windows(round, areas.as_slice()).inspect_err(fails)?;
         if !many && !round.is_declared() {
-            declare(&mut areas);
+            round.declare(&mut areas);
         }
         let buffer_guards = self.buffer_guards.cloned();
         begin(&self.lane.receiver, round, self.mode, is_held, buffer_guards).inspect_err(fails)

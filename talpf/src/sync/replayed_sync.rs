@@ -108,9 +108,6 @@ impl ReplayedSync {
     }
 
     fn declare(&self, round: &RoundState) {
-        let declared = &mut self.areas.clone();
-        let sender = &round.sender;
-        let freed = sender.own.windows.declare(round.lane, round.number, declared);
-        sender.peers.run_deferred(sender.rank(), freed);
+        round.declare(&mut self.areas.clone());
     }
 }

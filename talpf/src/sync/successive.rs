@@ -50,12 +50,10 @@ fn area_of(slot: &Slot, kind: Kind) -> Area {
 
 /// Declares the windows of a round, which do not overlap.
 fn declare(round: &RoundState, kind: Kind, slots: &[Arc<Slot>]) {
-    let RoundState { sender, lane, number, .. } = round;
     let mut areas = Areas::default();
     slots.iter().for_each(|slot| areas.push(area_of(slot, kind)));
     let _ = areas.sort();
-    let freed = sender.own.windows.declare(*lane, *number, &mut areas);
-    sender.peers.run_deferred(sender.rank(), freed);
+    round.declare(&mut areas);
 }
 
 /// Spawns the task that opens a window of the first round, and then that of the second one.
