@@ -26,7 +26,7 @@ pub(crate) const HUGE_PAGE: usize = 2 << 20;
 /// Number of records of a chunk of 64 KiB.
 pub(crate) const CHUNK_RECORDS: usize = (64 << 10) / size_of::<Record>();
 
-/// Number of records that certainly begin in a page or in the one before.
+/// Number of records from one that is touched to the next: one of these begins in every page.
 const PAGE_RECORDS: usize = 4096 / size_of::<Record>();
 
 /// Records in the order of recording, in memory that never grows.

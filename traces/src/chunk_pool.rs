@@ -1,7 +1,7 @@
 //! Chunks whose memory a thread touches before streams need them, so that no worker waits for pages from
 //! the kernel while it records.
 //!
-//! The thread begins with the first stream, fills the pool, and parks. Who takes a chunk and leaves less
+//! The thread begins with the first stream that takes such chunks, fills the pool, and parks. Who takes a chunk and leaves less
 //! than half of them wakes it. It ends with the recorder. Nobody waits for the lock of the pool: a stream
 //! that finds it held, or the pool empty, allocates by itself. The memory is on the NUMA node of the
 //! thread, in huge pages of which each is the memory of a full pool.

@@ -159,7 +159,6 @@ impl Recorder {
     /// of the same worker are merged by time.
     pub fn stream(&self, worker: u32) -> Stream {
         self.flushed().open_streams += 1;
-        self.pool().start();
         Stream::new(self.clone(), worker)
     }
 

@@ -59,6 +59,9 @@ impl Stream {
             // A chunk is dropped as a whole.
             (None, Keep::Last) => part(DROPPED_PART),
         };
+        if chunk_records.min(remaining) == CHUNK_RECORDS {
+            recorder.pool().start();
+        }
         let share = recorder.spill().map(|_| Share::new(worker, remaining / chunk_records));
         Self {
             worker,
