@@ -172,9 +172,7 @@ fn a_process_that_is_killed_as_it_starts_ends_the_others() {
     for fabric in fabrics() {
         for (victim, milliseconds) in [(0, 5), (2, 20), (1, 40), (2, 80)] {
             let server = free_address();
-            let run = format!("{ENDLESS} --timeout 2 --fabric {fabric}");
-            let start = |process| start(&format!("{run} {}", place(&server, process, 3)), "s");
-            let mut children: Vec<_> = (0..3).map(start).collect();
+            let mut children = three(&format!("{ENDLESS} --timeout 2 --fabric {fabric}"), &server);
             thread::sleep(Duration::from_millis(milliseconds));
             children[victim].kill().unwrap();
             let begin = Instant::now();
@@ -203,10 +201,7 @@ fn a_process_that_is_killed_as_it_starts_ends_the_others() {
 fn a_process_that_is_killed_as_the_others_end_is_named_or_not_missed() {
     for fabric in fabrics() {
         for victim in 0..3 {
-            let server = free_address();
-            let run = format!("{JACOBI} --fabric {fabric}");
-            let start = |process| start(&format!("{run} {}", place(&server, process, 3)), "s");
-            let mut children: Vec<_> = (0..3).map(start).collect();
+            let mut children = three(&format!("{JACOBI} --fabric {fabric}"), &free_address());
             let mut killed = children.remove(victim);
             let has_ended = |child: &mut Child| child.try_wait().unwrap().is_some();
             while !children.iter_mut().any(has_ended) && !has_ended(&mut killed) {
@@ -226,11 +221,15 @@ fn a_process_that_is_killed_as_the_others_end_is_named_or_not_missed() {
     }
 }
 
+/// Starts three processes of a run, which meet at a server.
+fn three(run: &str, server: &str) -> Vec<Child> {
+    let start = |process| start(&format!("{run} {}", place(server, process, 3)), "s");
+    (0..3).map(start).collect()
+}
+
 /// Starts three processes of a run, and waits for their workers.
 fn endless(run: &str) -> Vec<Child> {
-    let server = free_address();
-    let start = |process| start(&format!("{run} {}", place(&server, process, 3)), "s");
-    let children: Vec<_> = (0..3).map(start).collect();
+    let children = three(run, &free_address());
     children.iter().for_each(|child| started(Pid::from_child(child)));
     children
 }
