@@ -1,38 +1,47 @@
-//! Chunks whose memory a thread touches before streams need them, so that no worker waits for pages from
-//! the kernel while it records.
+//! Chunks whose memory is touched before streams need them, so that no worker waits for pages from the
+//! kernel while it records.
 //!
-//! The thread begins with the first stream that takes such chunks, fills the pool, and parks. Who takes a chunk and leaves less
-//! than half of them wakes it. It ends with the recorder. Nobody waits for the lock of the pool: a stream
-//! that finds it held, or the pool empty, allocates by itself. The memory is on the NUMA node of the
-//! thread, in huge pages of which each is the memory of a full pool.
+//! The pool is filled before the first stream that takes such chunks begins: a run that records no more
+//! than that gets no page meanwhile. A page is not cheap: the kernel clears it, and a virtual machine may
+//! have to get it from its host, for milliseconds that a core of the run lacks. Who takes one of the last
+//! chunks wakes the thread of the pool, which adds a page at a time and ends with the recorder. Nobody
+//! waits for the lock of the pool: a stream that finds it held, or the pool empty, allocates by itself. The
+//! memory is on the NUMA node of the thread that touches it, in huge pages.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use crate::chunk::{CHUNK_RECORDS, ChunkWriter, HUGE_PAGE, Slot, slots_of_huge_page};
 
-/// Number of chunks in a full pool: a huge page.
-const FULL: usize = HUGE_PAGE / (CHUNK_RECORDS * size_of::<Slot>());
+/// Number of chunks in a huge page.
+const PAGE_CHUNKS: usize = HUGE_PAGE / (CHUNK_RECORDS * size_of::<Slot>());
+
+/// Number of chunks in a full pool, of 16 MiB.
+const FULL: usize = 8 * PAGE_CHUNKS;
+
+/// Number of chunks below which the pool gets further ones.
+const LOW: usize = FULL / 4;
 
 /// Pool of empty chunks, each with room for [`CHUNK_RECORDS`].
 #[derive(Debug, Default)]
 pub(crate) struct ChunkPool {
     chunks: Mutex<Vec<ChunkWriter>>,
-    /// Thread that fills the pool; `None` if the system gave none.
+    /// Thread that adds chunks; `None` if the system gave none.
     filler: OnceLock<Option<Thread>>,
     ends: AtomicBool,
 }
 
 impl ChunkPool {
-    /// Starts the thread, unless it was.
-    pub(crate) fn start(self: &Arc<Self>) {
+    /// Fills the pool, unless it was, for streams that may take `most` chunks.
+    pub(crate) fn start(self: &Arc<Self>, most: usize) {
         self.filler.get_or_init(|| {
+            self.fill(FULL.min(most));
             let pool = Arc::clone(self);
             let builder = thread::Builder::new().name("trace memory".to_owned());
             let filler = builder.spawn(move || {
                 while !pool.ends.load(Ordering::Acquire) {
-                    pool.fill();
+                    pool.fill(LOW.min(most));
                     thread::park();
                 }
             });
@@ -44,7 +53,7 @@ impl ChunkPool {
     pub(crate) fn take(&self) -> Option<ChunkWriter> {
         let mut chunks = self.chunks.try_lock().ok()?;
         let chunk = chunks.pop();
-        let is_low = chunks.len() < FULL / 2;
+        let is_low = chunks.len() < LOW;
         drop(chunks);
         if let Some(Some(filler)) = self.filler.get().filter(|_| is_low) {
             filler.unpark();
@@ -60,19 +69,23 @@ impl ChunkPool {
         }
     }
 
-    fn fill(&self) {
-        let chunks = || self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        if chunks().len() < FULL / 2 {
-            let filled = huge_page_of_chunks().map(ChunkWriter::touch).collect::<Vec<_>>();
-            chunks().extend(filled);
+    /// Adds pages until there are so many chunks.
+    fn fill(&self, chunks: usize) {
+        while self.lock().len() < chunks {
+            let filled = chunks_of_huge_page().map(ChunkWriter::touch).collect::<Vec<_>>();
+            self.lock().extend(filled);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<ChunkWriter>> {
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Allocates the memory of a full pool, as one huge page if the kernel has them.
-fn huge_page_of_chunks() -> impl Iterator<Item = ChunkWriter> {
+/// Allocates chunks in one huge page, if the kernel has them.
+fn chunks_of_huge_page() -> impl Iterator<Item = ChunkWriter> {
     let (memory, first) = slots_of_huge_page();
-    (0..FULL).map(move |chunk| {
+    (0..PAGE_CHUNKS).map(move |chunk| {
         let start = first + chunk * CHUNK_RECORDS;
         ChunkWriter::in_memory(Arc::clone(&memory), start..start + CHUNK_RECORDS)
     })
@@ -85,12 +98,13 @@ mod tests {
     use crate::event::Record;
 
     #[test]
-    fn a_full_pool_gives_as_many_chunks_as_it_has_none_over_another() {
+    fn a_pool_gives_each_chunk_that_it_has_once_and_none_over_another() {
         let pool = ChunkPool::default();
         assert!(pool.take().is_none());
         // No thread fills it again.
-        pool.fill();
-        let mut chunks: Vec<ChunkWriter> = (0..FULL).map(|_| pool.take().unwrap()).collect();
+        pool.fill(PAGE_CHUNKS + 1);
+        let mut chunks: Vec<ChunkWriter> =
+            (0..2 * PAGE_CHUNKS).map(|_| pool.take().unwrap()).collect();
         assert!(pool.take().is_none());
         for (number, chunk) in chunks.iter_mut().enumerate() {
             assert!(chunk.len() == 0 && chunk.capacity() == CHUNK_RECORDS);
@@ -105,11 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_fills_the_pool_and_ends_with_it() {
+    fn a_pool_is_full_at_its_start_and_its_thread_adds_to_the_last_chunks() {
         let pool: Arc<ChunkPool> = Arc::default();
-        pool.start();
-        while pool.take().is_none() {
-            thread::yield_now();
+        pool.start(usize::MAX);
+        assert_eq!(pool.lock().len(), FULL);
+        let mut taken = 0;
+        while taken < 2 * FULL {
+            match pool.take() {
+                Some(_) => taken += 1,
+                None => thread::yield_now(),
+            }
         }
         pool.end();
         while Arc::strong_count(&pool) > 1 {

@@ -60,7 +60,7 @@ impl Stream {
             (None, Keep::Last) => part(DROPPED_PART),
         };
         if chunk_records.min(remaining) == CHUNK_RECORDS {
-            recorder.pool().start();
+            recorder.pool().start(remaining / CHUNK_RECORDS);
         }
         let share = recorder.spill().map(|_| Share::new(worker, remaining / chunk_records));
         Self {
@@ -96,8 +96,9 @@ impl Stream {
     ///
     /// **Units**: nanoseconds since the start of the run. **Ordering**: times
     /// should not decrease; the writer sorts them if they do. **Cost**: a few
-    /// nanoseconds; every 1,638 records 64 KiB of memory, from the pool that a
-    /// thread of the recorder fills, unless [prepared](Self::prepare).
+    /// nanoseconds; every 1,638 records 64 KiB of memory, from the 16 MiB that the
+    /// recorder has touched at its first stream, to which a thread adds, unless
+    /// [prepared](Self::prepare).
     #[inline]
     pub fn record(&mut self, time_ns: u64, event: Event) {
         let record = Record { time_ns, event };
