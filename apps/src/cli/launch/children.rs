@@ -64,8 +64,8 @@ pub(super) struct Children {
     /// Number of processes of the run.
     processes: u32,
     children: Vec<Started>,
-    /// `true` once all are to end.
-    is_ending: bool,
+    /// Signals that were sent to all that still ran; none before all are to end.
+    sent: Vec<Signal>,
     /// Result of the first process that has failed.
     first: Option<Result<Option<u8>, Error>>,
 }
@@ -81,7 +81,7 @@ struct Started {
 
 impl Children {
     pub(super) fn new(processes: u32) -> Self {
-        Self { processes, children: Vec::new(), is_ending: false, first: None }
+        Self { processes, children: Vec::new(), sent: Vec::new(), first: None }
     }
 
     /// Starts a process, which gets `input`. If its error stream is piped, its lines get the number
@@ -124,10 +124,10 @@ impl Children {
     /// Waits until all processes have ended.
     pub(super) fn watch(&mut self, events: &Receiver<Event>) {
         while self.children.iter().any(|child| !child.has_ended) {
-            let event = if self.is_ending {
-                events.recv_timeout(GRACE)
-            } else {
+            let event = if self.sent.is_empty() {
                 events.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                events.recv_timeout(GRACE)
             };
             match event {
                 Ok(Event::Ended(process, status)) => self.ended(process, status),
@@ -151,10 +151,20 @@ impl Children {
         let processes = self.processes;
         match status {
             Ok(status) if status.success() => {}
-            Ok(status) => self.fail(match (status.code(), status.signal()) {
-                (None, Some(signal)) => Err(Error::Killed { process, processes, signal }),
-                (code, _) => Ok(Some(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
-            }),
+            Ok(status) => match (status.code(), status.signal()) {
+                (None, Some(signal)) => {
+                    let is_sent = self.sent.iter().any(|sent| sent.as_raw() == signal);
+                    if matches!(self.first, Some(Ok(_))) && !is_sent {
+                        // Others have failed because of it, and their ends were seen before.
+                        self.first = None;
+                    }
+                    self.fail(Err(Error::Killed { process, processes, signal }));
+                }
+                (code, _) => {
+                    let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+                    self.fail(Ok(Some(code)));
+                }
+            },
             Err(source) => self.fail(Err(Error::Process { process, processes, source })),
         }
     }
@@ -163,11 +173,11 @@ impl Children {
     pub(super) fn fail(&mut self, result: Result<Option<u8>, Error>) {
         self.first.get_or_insert(result);
         self.signal(Signal::TERM);
-        self.is_ending = true;
     }
 
     /// Sends a signal, which processes that have ended do not get.
-    fn signal(&self, signal: Signal) {
+    fn signal(&mut self, signal: Signal) {
+        self.sent.push(signal);
         for child in self.children.iter().filter(|child| !child.has_ended) {
             // It fails only if the process has just ended.
             let _ = pidfd_send_signal(&child.pidfd, signal);
@@ -206,5 +216,36 @@ fn copy_lines(from: impl Read, process: u32) {
         text.push(b'\n');
         // A closed error stream must not end the run.
         let _ = io::stderr().write_all(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the result of processes whose ends were seen in this order: an exit code times 256, or a
+    /// signal.
+    fn result(ends: &[(u32, i32)]) -> String {
+        let mut children = Children::new(3);
+        for &(process, status) in ends {
+            children.ended(process, Ok(ExitStatus::from_raw(status)));
+        }
+        match children.result() {
+            Ok(code) => format!("code {code:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_process_that_was_killed_is_the_cause_of_failures_that_are_seen_before() {
+        let killed = "process 1 of 3 was ended by signal 9";
+        assert_eq!(result(&[(1, 9), (0, 256)]), killed);
+        assert_eq!(result(&[(0, 256), (1, 9), (2, 512)]), killed);
+    }
+
+    #[test]
+    fn a_process_that_the_launcher_has_ended_is_no_cause() {
+        assert_eq!(result(&[(2, 512), (0, 15), (1, 256)]), "code Some(2)");
+        assert_eq!(result(&[(2, 0), (0, 0), (1, 0)]), "code None");
     }
 }
