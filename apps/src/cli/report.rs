@@ -131,7 +131,9 @@ impl Report {
         ];
         lines.extend(self.dilation.map(|(dilation, _)| ("cores", dilation.to_string())));
         lines.extend(self.connections.map(|between| ("transport", between.to_string())));
-        lines.extend(self.link.map(|link| ("link", format!("{} (simulated)", link.text))));
+        let factor = self.dilation.map(|(dilation, _)| format!(", dilated {}", dilation.factor));
+        let factor = factor.unwrap_or_default();
+        lines.extend(self.link.map(|link| ("link", format!("{} (simulated{factor})", link.text))));
         lines.push(("replay", if self.replay { "yes" } else { "no" }.to_owned()));
         lines.extend(self.parameters.iter().map(|(name, value)| (*name, value.to_string())));
         lines.extend(self.steps.map(|steps| ("steps_run", steps.to_string())));

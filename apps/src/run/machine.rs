@@ -184,6 +184,13 @@ impl Machine {
         self.link
     }
 
+    /// Returns the model of the link whose messages are held: in dilated time that of a link on which everything
+    /// takes as many times as long.
+    pub(super) fn link_model(self) -> Option<LinkModel> {
+        let model = self.link?.model;
+        Some(self.dilation.map_or_else(|| model.clone(), |dilation| model.slowed(dilation.factor)))
+    }
+
     /// Returns the same machine in virtual time.
     pub fn simulated(self, simulation: Simulation) -> Self {
         Self { simulation: Some(simulation), ..self }
@@ -298,7 +305,6 @@ impl Machine {
             (variant.name(), !variant.has_ranks()),
             ("--replay", self.replay),
             ("--simulate", self.simulation.is_some()),
-            ("--link", self.link.is_some()),
             ("several processes", self.transport != Transport::Verbs),
         ];
         if let Some((option, _)) = excluded.into_iter().find(|(_, is_excluded)| *is_excluded) {

@@ -154,7 +154,7 @@ fn tampi_config(
 ) -> Result<tampi_shim::Config, Error> {
     let ranks = machine.ranks() as u32;
     let mut config = tampi_shim::Config { ranks, runtime, ..tampi_shim::Config::default() };
-    config.device.link = machine.link().map(|link| link.model.clone());
+    config.device.link = machine.link_model();
     if let Some(Simulation { profile, cores, executes }) = machine.simulation() {
         config.runtime.virtual_time = Some(profile.virtual_time(cores));
         config.device.link = Some(profile.link().clone());
@@ -178,7 +178,7 @@ pub(super) fn talpf_config(
     let (ranks, check_conflicts) = (machine.ranks() as u32, machine.checks_conflicts()?);
     let usual = talpf::Config::default();
     let mut config = talpf::Config { ranks, polling, check_conflicts, runtime, ..usual };
-    config.device.link = machine.link().map(|link| link.model.clone());
+    config.device.link = machine.link_model();
     Ok(config)
 }
 

@@ -42,6 +42,25 @@ fn a_slow_rank_is_slower_than_its_virtual_cores() {
 }
 
 #[test]
+fn a_link_takes_as_many_times_as_long() {
+    let run =
+        "jacobi --size 64 --block 16 --steps 5 --ranks 2 --cores-per-rank 1 --link latency=100us";
+    let seconds = |factor: u32, variant: &str| {
+        let run = format!("{run} --dilate {factor} --variant {variant} --check");
+        let text = stdout_of(&talpf(&run));
+        assert!(value(&text, "verified").starts_with("yes"), "{run}: {text}");
+        let link = format!("latency=100us (simulated, dilated {factor})");
+        assert_eq!(value(&text, "link"), link, "{run}");
+        value(&text, "time").split(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    for variant in ["talpf-cached", "tampi"] {
+        // Each step needs what the one before has sent: at least four messages one after another.
+        assert!(seconds(2, variant) >= 4.0 * 2.0 * 100e-6);
+        assert!(seconds(200, variant) >= 4.0 * 200.0 * 100e-6);
+    }
+}
+
+#[test]
 fn a_run_says_how_dilated_its_time_is_and_how_late_cores_were_given_back() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.json");
@@ -145,10 +164,6 @@ fn dilation_that_is_too_small_or_has_no_cores_is_refused() {
         (
             format!("{cores} --dilate 8 --replay"),
             "--replay is not supported with --dilate".to_owned(),
-        ),
-        (
-            format!("{cores} --dilate 8 --link latency=1us"),
-            "--link is not supported with --dilate".to_owned(),
         ),
         (
             format!("{cores} --dilate 8 --transport shm"),

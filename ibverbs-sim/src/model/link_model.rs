@@ -1,6 +1,6 @@
 //! The figures of a machine's links.
 
-use super::quantity::Span;
+use super::quantity::{Factor, Span};
 use super::route::{Packets, Route};
 use crate::random::Random;
 
@@ -63,6 +63,21 @@ impl LinkModel {
         noise: Span::ZERO,
         seed: 0,
     };
+
+    /// Returns the model of links on which everything takes `factor` times as long, exact to a millionth.
+    pub fn slowed(&self, factor: f64) -> Self {
+        let factor = Factor::new(factor);
+        let exceptions = self.exceptions.iter();
+        let slowed = |one: &Exception| Exception { route: one.route.slowed(factor), ..*one };
+        Self {
+            between: self.between.slowed(factor),
+            exceptions: exceptions.map(slowed).collect(),
+            inside: self.inside.as_ref().map(|inside| inside.slowed(factor)),
+            hop: self.hop.times(factor),
+            noise: self.noise.times(factor),
+            ..self.clone()
+        }
+    }
 
     /// Returns the node of a process.
     pub fn node_of(&self, process: u32) -> u32 {

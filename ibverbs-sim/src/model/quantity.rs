@@ -58,6 +58,21 @@ impl Frequency {
     }
 }
 
+/// A factor of times, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Factor {
+    millionths: u64,
+}
+
+const MILLION: u64 = 1_000_000;
+
+impl Factor {
+    /// Returns the nearest factor of at least a millionth.
+    pub(super) fn new(factor: f64) -> Self {
+        Self { millionths: ((factor * MILLION as f64).round() as u64).max(1) }
+    }
+}
+
 /// A span of time in picoseconds, so that a cycle is not rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
@@ -93,6 +108,12 @@ impl Span {
     /// Returns the span `count` times, plus `self`.
     pub(super) fn plus(self, other: Span, count: u64) -> Span {
         Span { ps: self.ps.saturating_add(other.ps.saturating_mul(count)) }
+    }
+
+    /// Returns a span that is `factor` times as long, rounded up.
+    pub(super) fn times(self, factor: Factor) -> Self {
+        let ps = (u128::from(self.ps) * u128::from(factor.millionths)).div_ceil(MILLION.into());
+        Span { ps: u64::try_from(ps).unwrap_or(u64::MAX) }
     }
 
     pub(super) fn ps(self) -> u64 {
@@ -145,6 +166,19 @@ impl Rate {
         let divisor = greatest_common_divisor(bytes, ns.max(1));
         let [bytes, ns] = [bytes / divisor, ns / divisor].map(u64::try_from);
         within.then_some(Rate { bytes: bytes.ok()?, ns: ns.ok()? })
+    }
+
+    /// Returns a rate at which bytes take `factor` times as long.
+    pub(super) fn slowed(self, factor: Factor) -> Self {
+        let mut bytes = u128::from(self.bytes) * u128::from(MILLION);
+        let mut ns = u128::from(self.ns) * u128::from(factor.millionths);
+        let divisor = greatest_common_divisor(bytes, ns);
+        (bytes, ns) = (bytes / divisor, ns / divisor);
+        // Of 64 bits each, the fraction is wrong by less than a nanosecond in any time that fits them.
+        while bytes.max(ns) > u64::MAX.into() {
+            (bytes, ns) = ((bytes / 2).max(1), ns.div_ceil(2));
+        }
+        Rate { bytes: bytes as u64, ns: ns as u64 }
     }
 
     /// Returns the nanoseconds that `bytes` take, rounded up.
@@ -228,6 +262,22 @@ mod tests {
         for bad in ["0GB/s", "0.9kB/s", "1001TB/s", "10GB", "0cycles/B", "-1GB/s"] {
             assert_eq!(ns(bad, 1), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn times_and_rates_are_multiplied_exactly() {
+        let span = |text, factor| Span::parse(text, None).unwrap().times(Factor::new(factor)).ns();
+        assert_eq!(span("2us", 1.0), 2_000);
+        assert_eq!(span("2us", 32.5), 65_000);
+        assert_eq!(span("3600s", 1e3), 3_600_000_000_000_000);
+        assert_eq!(span("3600s", 1e6), u64::MAX.div_ceil(1_000));
+        let rate = |text, factor: f64, bytes| {
+            Rate::parse(text, CLOCK).unwrap().slowed(Factor::new(factor)).ns(bytes)
+        };
+        assert_eq!(rate("10GB/s", 1.0, 15), 2);
+        assert_eq!(rate("10GB/s", 500.0, 1_000), 50_000);
+        assert_eq!(rate("0.98cycles/B", 1e6, 1_000_000), 2_450_000_000_000);
+        assert_eq!(rate("1kB/s", 1e6, 1), 1_000_000_000_000);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The figures of one way through the network, and what they make of a message.
 
-use super::quantity::{Rate, Span};
+use super::quantity::{Factor, Rate, Span};
 
 /// Bytes a second, by the size of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,18 @@ impl Route {
         gap: Span::ZERO,
         bandwidth: Bandwidth { pieces: Vec::new() },
     };
+
+    /// Returns a way on which everything takes `factor` times as long.
+    pub(super) fn slowed(&self, factor: Factor) -> Self {
+        let slowed = |&(from, rate): &(u64, Rate)| (from, rate.slowed(factor));
+        Route {
+            send_overhead: self.send_overhead.times(factor),
+            receive_overhead: self.receive_overhead.times(factor),
+            latency: self.latency.times(factor),
+            gap: self.gap.times(factor),
+            bandwidth: Bandwidth { pieces: self.bandwidth.pieces.iter().map(slowed).collect() },
+        }
+    }
 
     /// Returns the time that `wire` bytes of a message of `bytes` need a port for.
     pub(super) fn transfer_ns(&self, bytes: u64, wire: u64) -> u64 {

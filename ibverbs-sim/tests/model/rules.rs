@@ -42,6 +42,27 @@ fn ports(model: &ibverbs_sim::LinkModel, from: u32, to: u32) -> Vec<(u32, u8)> {
 
 proptest! {
     #[test]
+    fn everything_takes_as_many_times_as_long_on_slowed_links(
+        posts in posts(), model in 0..MODELS.len(), factor in 1u64..1_000,
+    ) {
+        let times = |factor: u64| {
+            let model = ibverbs_sim::LinkModel::parse(MODELS[model]).unwrap().slowed(factor as f64);
+            let mut network = ibverbs_sim::Network::new(model, PROCESSES);
+            for Post { from, to, bytes, .. } in &posts {
+                network.post(0, *from, *to, *bytes);
+            }
+            run(&mut network)
+        };
+        // Random times are drawn anew.
+        if !MODELS[model].contains("noise") {
+            for (slowed, delivery) in times(factor).iter().zip(times(1)) {
+                prop_assert_eq!(slowed.message, delivery.message);
+                prop_assert_eq!(slowed.at_ns, factor * delivery.at_ns);
+            }
+        }
+    }
+
+    #[test]
     fn nothing_is_early_or_lost_and_order_is_kept(posts in posts(), model in 0..MODELS.len()) {
         let mut network = network(MODELS[model], PROCESSES);
         let model = network.model().clone();

@@ -29,7 +29,9 @@ pub(super) fn conditions(
         format!("{rank}, {} times as slow, on simulated cores of its own", slow.factor)
     });
     let link = machine.link().map_or("in-process, one copy".to_owned(), |link| {
-        format!("simulated, {}: messages arrive no earlier", link.text)
+        let times = dilation.map(|dilation| format!(" {} times", dilation.factor));
+        let times = times.unwrap_or_default();
+        format!("simulated,{times} {}: messages arrive no earlier", link.text)
     });
     let conflicts = if machine.checks_conflicts()? { "checked" } else { "not checked" };
     Ok(vec![
