@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use talpf_primitives::Parker;
 
-use crate::barrier::{Purpose, note};
+use crate::barrier::{self, Purpose, note};
 use crate::conflict::Bounds;
 use crate::ends::{Far, Near};
 use crate::error::{Error, Result};
@@ -360,7 +360,7 @@ impl Process {
         let failed = if self.health == Health::Failed { note::FAILED } else { 0 };
         let notes = notes | failed;
         let team = &self.team;
-        let outcome = team.barrier.pass(purpose, notes, team.patience, &self.parker);
+        let outcome = barrier::pass(&team.barrier, purpose, notes, team.patience, &self.parker);
         if outcome & note::FAILED != 0 {
             self.health = Health::Over;
             return Err(Error::Fatal);

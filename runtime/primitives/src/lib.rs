@@ -2,7 +2,7 @@
 //! under `--cfg talpf_loom`, or ones with points where shuttle switches threads under `--cfg
 //! talpf_shuttle`.
 //!
-//! And [huge pages](prefer_huge_pages) for large memory.
+//! And a [`Barrier`] made of them, and [huge pages](prefer_huge_pages) for large memory.
 //!
 //! loom models single state words; shuttle runs whole programs on the whole runtime.
 //!
@@ -10,6 +10,7 @@
 //! call of such code begins with [`assert_nothing_held`]. Debug builds check it over all crates:
 //! their locks record the places at which each thread has taken the locks that it holds.
 
+mod barrier;
 #[cfg(not(talpf_loom))]
 mod cell;
 #[cfg(debug_assertions)]
@@ -22,6 +23,7 @@ mod try_lock;
 #[cfg(not(debug_assertions))]
 mod unchecked;
 
+pub use self::barrier::{Barrier, DIFFER, Sleeper};
 pub use self::huge_pages::prefer_huge_pages;
 pub use self::plain::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Parker, Unparker,
