@@ -69,6 +69,16 @@ impl Rect {
     /// Returns the rectangle of the elements of both, if they form one.
     #[inline]
     pub(crate) fn joined(&self, other: &Rect) -> Option<Rect> {
+        let follows =
+            (self.row, self.row_end, self.col_end) == (other.row, other.row_end, other.col);
+        if follows && !self.is_empty() && !other.is_empty() {
+            return Some(Rect { col_end: other.col_end, ..*self });
+        }
+        self.joined_slow(other)
+    }
+
+    #[inline(never)]
+    fn joined_slow(&self, other: &Rect) -> Option<Rect> {
         let elements = |rect: &Rect| rect.rows() as u128 * rect.cols() as u128;
         let (around, shared) = (self.around(other), self.intersection(other));
         (elements(&around) + elements(&shared) == elements(self) + elements(other))

@@ -80,11 +80,24 @@ impl<'a, T, D> Region<'a, T, D> {
     #[doc(hidden)]
     pub fn joined(&self, other: &Region<'a, ()>) -> Option<Self> {
         let Region { core, rect, lender, .. } = *self;
-        let lenders = [lender, other.lender].map(|lender| lender.map(std::ptr::from_ref));
-        let is_one_array = std::ptr::eq(core, other.core) && lenders[0] == lenders[1];
-        let joins = is_one_array && other.check().is_ok();
+        let joins = self.is_of_one_array(other) && other.check().is_ok();
         let rect = rect.joined(&other.rect).filter(|_| joins)?;
         Some(Region { core, rect, whole_tile: None, lender, marker: PhantomData })
+    }
+
+    /// Returns the region of the elements of another one, if both are of one array.
+    #[inline]
+    #[doc(hidden)]
+    pub fn moved_to(&self, other: &Region<'a, ()>) -> Option<Self> {
+        let Region { rect, whole_tile, .. } = *other;
+        self.is_of_one_array(other).then_some(Region { rect, whole_tile, ..*self })
+    }
+
+    /// Returns `true` if another region is of the same array, and lent by the same task if it is.
+    #[inline]
+    fn is_of_one_array(&self, other: &Region<'a, ()>) -> bool {
+        let lender = |lender: Option<&AccessId>| lender.map(std::ptr::from_ref);
+        std::ptr::eq(self.core, other.core) && lender(self.lender) == lender(other.lender)
     }
 
     /// Returns the number that identifies the array in this process.
