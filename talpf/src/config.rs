@@ -139,6 +139,18 @@ impl Config {
         self.device.link.is_some() && self.runtime.virtual_time.is_none()
     }
 
+    /// Returns `true` if what is sent to a rank of this process need not be announced by the device.
+    pub(crate) fn signals_directly(&self) -> bool {
+        let device = &self.device;
+        device.link.is_none() && device.fault.is_none() && self.runtime.recorder.is_none()
+    }
+
+    /// Returns `true` if supersteps of plain BSP need no rounds between ranks of this process: nobody traces
+    /// operations, or models their time.
+    pub(crate) fn shares_supersteps(&self) -> bool {
+        self.signals_directly() && self.runtime.virtual_time.is_none()
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         limit("number of ranks", u64::from(self.ranks), 1, u64::from(MAX_RANKS))?;
         limit("poll batch", self.poll_batch as u64, 1, 1024)?;

@@ -85,6 +85,7 @@ mod sender;
 mod settings;
 mod signal;
 mod slot;
+mod superstep_exchange;
 mod sync;
 mod tracer;
 #[cfg(doctest)]

@@ -218,6 +218,13 @@ impl<S: RoundOwner> OpenRounds<S> {
         closed.unwrap_or_else(|error| RoundOf::refusing(sender, lane, error))
     }
 
+    /// Returns `true` if the program's open round of a lane has operations or handles, or if iterations use the lane.
+    pub(crate) fn is_in_use(&self, lane: LaneNumber) -> bool {
+        let mut lanes = self.lanes.lock();
+        let LaneRounds { open, lent, .. } = lane_of(&mut lanes, lane);
+        lent.is_some() || open.as_ref().is_some_and(|open| open.is_in_use())
+    }
+
     /// Returns the number of the open round of a lane.
     pub(crate) fn number(&self, lane: LaneNumber) -> Round {
         let mut lanes = self.lanes.lock();

@@ -235,6 +235,11 @@ impl<S: RoundOwner> RoundOf<S> {
         self.open.count()
     }
 
+    /// Returns `true` if the round, which is open, has operations or handles.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.unposted() > 1 || self.sent().any(|count| count > 0)
+    }
+
     /// Returns the number of operations for one target. Final once the round is posted.
     #[inline]
     pub(crate) fn sent_to(&self, target: Rank) -> u32 {

@@ -20,6 +20,7 @@ use crate::operation::{Batches, Issued, Pending, RetryQueue};
 use crate::peer::{Engine, LocalPeer, Peers};
 use crate::round::{RoundOf, RoundOwner};
 use crate::slot::SlotTable;
+use crate::superstep_exchange::SuperstepExchange;
 use crate::tracer::Tracer;
 use crate::window::{Areas, Claim};
 
@@ -38,6 +39,8 @@ pub(crate) struct Sender {
     pub(crate) slots: SlotTable,
     pub(crate) open_rounds: CachePadded<OpenRounds<Arc<Sender>>>,
     pub(crate) batches: Batches<Arc<RoundState>>,
+    /// Exchange of plain BSP, if all ranks share memory and nobody traces or times it.
+    pub(crate) supersteps: Option<Arc<SuperstepExchange>>,
     pub(crate) pending: Pending,
     /// Operations that found no room or no credit.
     pub(crate) retries: RetryQueue<Issued>,
@@ -60,7 +63,7 @@ impl Sender {
         run_failure: &Arc<RunFailure>,
         group: Group,
         config: &Config,
-        run: u64,
+        (run, supersteps): (u64, &Option<Arc<SuperstepExchange>>),
     ) -> Self {
         Sender {
             own: Arc::clone(own),
@@ -70,6 +73,7 @@ impl Sender {
             slots: SlotTable::new(run, SLOTS),
             open_rounds: CachePadded::new(OpenRounds::new()),
             batches: Batches::new(),
+            supersteps: supersteps.clone(),
             pending: Pending::default(),
             retries: RetryQueue::default(),
             tracer: Tracer::new(
@@ -81,9 +85,7 @@ impl Sender {
             group,
             run,
             checks_conflicts: config.check_conflicts,
-            signals_directly: config.device.link.is_none()
-                && config.device.fault.is_none()
-                && config.runtime.recorder.is_none(),
+            signals_directly: config.signals_directly(),
         }
     }
 

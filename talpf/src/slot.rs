@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress};
 use talpf_primitives::Mutex;
-use talpf_runtime::{Array, ArrayLabel, Matrix, Rect, Region};
+use talpf_runtime::{Array, ArrayLabel, InOut, Matrix, Rect, Region};
 
 use crate::all_gather::Gathered;
 use crate::error::Error;
@@ -214,6 +214,33 @@ impl Slot {
     pub(crate) fn piece_of_row(&self, rank: Rank, piece: &Rect) -> Result<RemoteAddress, Error> {
         let located = self.rectangle(&self.descriptor, rank, *piece, piece.cols() as u64)?;
         Ok(located.remote)
+    }
+
+    /// Writes pieces of consecutive elements, each with the number of its first one, into the memory of this rank,
+    /// all of which `guard` holds.
+    ///
+    /// **Errors**: elements that do not exist; a guard of something else.
+    pub(crate) fn write<'b, T, D>(
+        &self,
+        rank: Rank,
+        guard: &mut InOut<T, D>,
+        pieces: impl Iterator<Item = (u64, &'b [u8])>,
+    ) -> Result<(), Error> {
+        let Parts { array, start, .. } = self.memory.parts();
+        let (len, size) = (self.descriptor.len(), self.element_bytes as usize);
+        let is_held = guard.array_id() == array && guard.rect() == self.whole().rect();
+        for (index, bytes) in pieces {
+            let end = index.saturating_add((bytes.len() / size.max(1)) as u64);
+            if end > len || !is_held {
+                return Err(Error::OutOfSlot { slot: self.number, rank, index, end, len });
+            }
+            // SAFETY: the array has `len` elements, and this one is not after the last.
+            let to = unsafe { start.add(index as usize * size) };
+            // SAFETY: the elements exist, as was checked, any bytes are valid ones, and nobody else reads or
+            // writes the array while the guard lives. The bytes are of a batch, which is no memory of an array.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        }
+        Ok(())
     }
 
     /// Deregisters the memory: when this returns, no operation of a peer lands in it any more.

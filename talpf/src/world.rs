@@ -20,6 +20,7 @@ use crate::peer::{LocalPeer, Peer, Peers};
 use crate::processes::{Processes, RemotePeer, Remotes};
 use crate::rounds::{MOST_AHEAD, MOST_AHEAD_REMOTE};
 use crate::sender::Sender;
+use crate::superstep_exchange::SuperstepExchange;
 use crate::sync::{Limits, Receiver};
 use crate::window::WindowTable;
 
@@ -38,6 +39,8 @@ pub(crate) struct World {
     /// Libraries that the ranks have called by `rehook`.
     pub(crate) libraries: Libraries<World>,
     failure: Arc<RunFailure>,
+    /// Exchange of plain BSP, see [`Sender::supersteps`].
+    supersteps: Option<Arc<SuperstepExchange>>,
 }
 
 impl World {
@@ -76,8 +79,11 @@ impl World {
         });
         let limits =
             Limits { most_ahead, poll_batch: config.poll_batch, max_polling: config.max_polling };
+        let shares = processes.is_none() && config.shares_supersteps();
+        let supersteps = shares.then(|| Arc::new(SuperstepExchange::new(size)));
         let ranks = groups.into_iter().zip(peers.locals()).map(|(group, own)| {
-            let sender = Sender::new(own, &peers, &failure, group, &config, run);
+            let at = (run, &supersteps);
+            let sender = Sender::new(own, &peers, &failure, group, &config, at);
             // In virtual time each rank has cores of its own.
             let shares = processes.is_none() && config.runtime.virtual_time.is_none();
             let workers = shares.then_some(config.runtime.workers);
@@ -86,8 +92,18 @@ impl World {
         let ranks = ranks.collect();
         let libraries = Libraries::new();
         control_plane::begins(&config);
-        let world =
-            World { ranks, first, size, processes, config, all_gather, names, libraries, failure };
+        let world = World {
+            ranks,
+            first,
+            size,
+            processes,
+            config,
+            all_gather,
+            names,
+            libraries,
+            failure,
+            supersteps,
+        };
         let world = Arc::new(world);
         let observer: Weak<World> = Arc::downgrade(&world);
         world.failure.set_observer(observer);
@@ -147,6 +163,7 @@ impl World {
     pub(crate) fn report_hang(&self, rank: Rank, text: &mut String) {
         self.rank(rank).report_hang(text);
         self.names.describe(rank, text);
+        self.supersteps.iter().for_each(|supersteps| supersteps.describe(rank, text));
     }
 
     /// Fails the run with the error of the program of a rank.
@@ -173,6 +190,7 @@ impl World {
         self.failure.end_run();
         self.all_gather.fail(Error::RunEnded);
         self.names.fail(Error::RunEnded);
+        self.supersteps.iter().for_each(|supersteps| supersteps.wake_all());
         self.processes.iter().for_each(|processes| processes.clear());
         self.libraries.drain().for_each(|library| library.clear());
         for rank in &self.ranks {
@@ -229,6 +247,7 @@ impl FailureObserver for World {
         let failed = Error::PeerFailed { rank: first, reason: reason.to_owned() };
         self.all_gather.fail(failed.clone());
         self.names.fail(failed);
+        self.supersteps.iter().for_each(|supersteps| supersteps.wake_all());
         if let Some(processes) = &self.processes {
             self.ranks.iter().for_each(|rank| rank.own().endpoint.cut_off());
             processes.fail();

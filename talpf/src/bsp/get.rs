@@ -23,7 +23,7 @@ impl<'r, T, D> Get<'r, T, D> {
     }
 }
 
-impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Queued<'r> for Get<'r, T, D> {
+impl<T: Pod + Send + Sync, D: Send + Sync + 'static> Queued for Get<'_, T, D> {
     fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
         let copy = array_like(lane, &self.to)?;
         lane.get(self.from.region(), &copy.all())?;

@@ -23,7 +23,7 @@ impl<'r, T, D> LongPut<'r, T, D> {
     }
 }
 
-impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Queued<'r> for LongPut<'r, T, D> {
+impl<T: Pod + Send + Sync, D: Send + Sync + 'static> Queued for LongPut<'_, T, D> {
     fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
         let copy = array_like(lane, &self.from)?;
         let cols = self.from.rect().cols().max(1);

@@ -1,4 +1,4 @@
-//! Short puts, which travel in their requests.
+//! Short puts, which travel in their requests or in batches.
 //!
 //! Puts of one slot whose sources lie side by side in one array share a task, which copies all of
 //! them.
@@ -13,12 +13,49 @@ use bytemuck::Pod;
 use smallvec::SmallVec;
 use talpf_runtime::{In, JoinHandle, Rect, Region};
 
-use super::queued::{Queued, ShortPut};
+use super::outgoing::Outgoing;
 use crate::error::Error;
 use crate::lane::Lane;
 use crate::numbers::Rank;
 use crate::operation::OpenRound;
-use crate::slot::{MemorySlot, Part, RemoteRegion};
+use crate::slot::{Located, MemorySlot, Part, RemoteRegion, Slot};
+
+/// Short puts that are queued together, of elements of any type.
+pub(super) trait Puts<'r>: Send + Sync {
+    /// Adds a put, if it is like the ones that are queued here, or were before.
+    fn add(&mut self, put: &ShortPut<'_, 'r>) -> bool;
+
+    /// Removes all puts: later ones that are like them use the memory. Returns `false` if it had none.
+    fn clear(&mut self) -> bool;
+
+    /// Begins to read the elements, if there are puts.
+    ///
+    /// **Errors**: a region outside its array.
+    fn begin(&mut self, lane: &Lane) -> Result<(), Error>;
+
+    /// Waits until the elements are read.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>>;
+
+    /// Adds the puts, whose elements are read, to the batches of their targets, in run number `run`.
+    ///
+    /// **Errors**: elements that do not exist.
+    fn gather(&self, run: u64, outgoing: &mut Outgoing) -> Result<(), Error>;
+
+    /// Issues the puts, whose elements are read.
+    fn issue(&self, round: &OpenRound);
+}
+
+/// Short put that is about to be queued.
+pub(super) struct ShortPut<'s, 'r> {
+    /// Type of the guard that the put reads.
+    pub(super) guard: TypeId,
+    pub(super) from: &'s Region<'r, ()>,
+    pub(super) slot: &'s Arc<Slot>,
+    pub(super) rank: Rank,
+    pub(super) part: Part,
+    /// Most bytes of a short put.
+    pub(super) longest: usize,
+}
 
 /// Short puts of one slot that read a rectangle of an array together.
 pub(super) struct ShortPuts<'r, T, D> {
@@ -40,7 +77,7 @@ enum Copy<T> {
 /// Elements, usually a few.
 type Few<T> = SmallVec<[T; 4]>;
 
-/// Single put.
+/// Single put, or several of consecutive elements.
 struct Piece {
     /// The elements that it reads.
     from: Rect,
@@ -57,23 +94,46 @@ impl<'r, T, D> ShortPuts<'r, T, D> {
     }
 }
 
-impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Queued<'r> for ShortPuts<'r, T, D> {
+impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Puts<'r> for ShortPuts<'r, T, D> {
+    #[inline]
     fn add(&mut self, put: &ShortPut<'_, 'r>) -> bool {
-        let ShortPut { guard, from, slot, rank, part } = *put;
+        let ShortPut { guard, from, slot, rank, part, longest } = *put;
         if guard != TypeId::of::<In<T, D>>() || !Arc::ptr_eq(slot, &self.slot.slot) {
             return false;
         }
-        let Some(joined) = self.from.joined(&from) else {
+        let all = match self.puts.is_empty() {
+            true => self.from.moved_to(from),
+            false => self.from.joined(from),
+        };
+        let Some(all) = all else {
             return false;
         };
-        self.from = joined;
-        self.puts.push(Piece { from: from.rect(), rank, part });
+        self.from = all;
+        let piece = Piece { from: from.rect(), rank, part };
+        let most = longest / size_of::<T>().max(1);
+        if !self.puts.last_mut().is_some_and(|last| last.append(&piece, most)) {
+            self.puts.push(piece);
+        }
         true
     }
 
+    fn clear(&mut self) -> bool {
+        let had_some = !self.puts.is_empty();
+        self.puts.clear();
+        self.copy = Copy::None;
+        had_some
+    }
+
     fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
+        if self.puts.is_empty() {
+            return Ok(());
+        }
         let task = lane.group().task("copy").inline().input(&self.from);
-        let copy = |from: In<T, D>| from.row_slices().flatten().copied().collect();
+        let copy = |from: In<T, D>| {
+            let mut elements = Few::new();
+            from.row_slices().for_each(|row| elements.extend_from_slice(row));
+            elements
+        };
         self.copy = Copy::Reading(task.run(copy)?);
         Ok(())
     }
@@ -85,35 +145,75 @@ impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Queued<'r> for ShortPut
         Poll::Ready(Ok(()))
     }
 
-    fn end(self: Box<Self>, _: &Lane, round: &OpenRound) -> Result<(), Error> {
-        if let Copy::Read(elements) = &self.copy {
-            let all = (self.from.rect(), elements.as_slice());
-            self.puts.iter().for_each(|put| put.issue(round, &self.slot, all));
-        }
-        Ok(())
+    fn gather(&self, run: u64, outgoing: &mut Outgoing) -> Result<(), Error> {
+        let Copy::Read(elements) = &self.copy else { return Ok(()) };
+        let (slot, all) = (&self.slot.slot, (self.from.rect(), elements.as_slice()));
+        self.puts.iter().try_for_each(|put| {
+            let len = put.from.rows() * put.from.cols();
+            let Located { index, end, rows, stride, .. } =
+                slot.locate(run, put.rank, put.part, len as u64)?;
+            if len == 0 {
+                return Ok(());
+            }
+            let batch = outgoing.batch(put.rank, slot.number);
+            put.with_elements(all, |elements| match rows {
+                1 => batch.add(index, end, bytemuck::cast_slice(elements)),
+                _ => {
+                    let cols = elements.len() / rows as usize;
+                    let first = (0..).map(|row| index + row * u64::from(stride));
+                    for (row, first) in elements.chunks(cols).zip(first) {
+                        batch.add(first, first + cols as u64, bytemuck::cast_slice(row));
+                    }
+                }
+            });
+            Ok(())
+        })
+    }
+
+    fn issue(&self, round: &OpenRound) {
+        let Copy::Read(elements) = &self.copy else { return };
+        let all = (self.from.rect(), elements.as_slice());
+        self.puts.iter().for_each(|put| {
+            let to = self.slot.part(put.rank, put.part);
+            put.with_elements(all, |elements| drop(round.put_copy(elements, to)));
+        });
     }
 }
 
 impl Piece {
-    /// Issues the put, out of the elements of a rectangle.
-    fn issue<T: Pod>(
-        &self,
-        round: &OpenRound,
-        slot: &MemorySlot<T>,
-        (all, elements): (Rect, &[T]),
-    ) {
-        let Piece { from, rank, part } = *self;
-        let to = slot.part(rank, part);
+    /// Appends a put of the elements after those of this one to the elements after those to which it puts, if that
+    /// is one, and both are at most `most` elements.
+    #[inline]
+    fn append(&mut self, next: &Piece, most: usize) -> bool {
+        let (Part::From(index), Part::From(next_index)) = (self.part, next.part) else {
+            return false;
+        };
+        let (cols, rect) = (self.from.cols(), next.from);
+        let Rect { row, row_end, col_end, .. } = self.from;
+        let follows = (row, row_end, col_end) == (rect.row, rect.row_end, rect.col)
+            && self.from.rows() == 1
+            && index.checked_add(cols as u64) == Some(next_index);
+        if !follows || self.rank != next.rank || cols + rect.cols() > most {
+            return false;
+        }
+        self.from.col_end = rect.col_end;
+        true
+    }
+
+    /// Calls `put` with the elements of the put, out of those of a rectangle.
+    #[inline]
+    fn with_elements<T: Pod>(&self, (all, elements): (Rect, &[T]), put: impl FnOnce(&[T])) {
+        let from = self.from;
         let first =
             |row: u32| (row - all.row) as usize * all.cols() + (from.col - all.col) as usize;
         let of_row = |row: u32| &elements[first(row)..][..from.cols()];
         match from.rows() {
-            _ if from.is_empty() => drop(round.put_copy(&[], to)),
-            1 => drop(round.put_copy(of_row(from.row), to)),
+            _ if from.is_empty() => put(&[]),
+            1 => put(of_row(from.row)),
             _ => {
                 let rows = (from.row..from.row_end).flat_map(of_row);
                 let elements: SmallVec<[T; 32]> = rows.copied().collect();
-                drop(round.put_copy(&elements, to));
+                put(&elements);
             }
         }
     }

@@ -1,5 +1,9 @@
 //! Plain BSP: operations are queued, and a sync opens every slot.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
 use talpf::{Error, Rank};
 use talpf_runtime::{Matrix, Tiling};
 
@@ -193,4 +197,124 @@ fn an_operation_on_elements_that_do_not_exist_fails() {
     // At a rank in another process it is the failure of its peer.
     let error = ended.expect_err("elements that do not exist").to_string();
     assert!(error.contains("elements 2..5 of slot"), "{error}");
+}
+
+/// Tests that the superstep of a sync that was dropped has ended before the next one of that rank does.
+#[test]
+fn supersteps_go_on_after_a_sync_that_was_dropped() {
+    for workers in [1, 2] {
+        let ends = common::run(common::config(3, workers), |ctx| async move {
+            let me = ctx.rank().0;
+            let own = common::array(&ctx, vec![me; 1])?;
+            let inbox = common::array(&ctx, vec![9; 3])?;
+            let slot = ctx.register_global(&inbox).await?;
+            let mut bsp = ctx.bsp();
+            if me == 1 {
+                bsp.put(&own.all(), slot.at(0, 0))?;
+                let mut sync = pin!(bsp.sync());
+                poll_fn(|cx| {
+                    let _ = sync.as_mut().poll(cx);
+                    Poll::Ready(())
+                })
+                .await;
+            } else {
+                bsp.put(&own.all(), slot.at(1, 1))?;
+                bsp.sync().await?;
+            }
+            for target in 0..3 {
+                bsp.put(&own.all(), slot.at(target, me as usize))?;
+            }
+            bsp.sync().await?;
+            common::read(&ctx, &inbox).await
+        });
+        assert_eq!(ends.unwrap(), vec![[0, 1, 2]; 3], "{workers} workers");
+    }
+}
+
+/// Tests that syncs of one rank that two tasks await at the same time end supersteps one after the other.
+#[test]
+fn supersteps_of_two_queues_follow_each_other() {
+    for workers in [1, 2] {
+        let ends = common::run(common::config(2, workers), |ctx| async move {
+            let (me, peer) = (ctx.rank().0, 1 - ctx.rank().0);
+            let numbers = common::array(&ctx, vec![1 + me, 0])?;
+            let inbox = common::array(&ctx, vec![0; 200])?;
+            let slot = ctx.register_global(&inbox).await?;
+            let count = |first: usize| {
+                let (ctx, numbers, slot) = (&ctx, &numbers, &slot);
+                async move {
+                    let mut bsp = ctx.bsp();
+                    for step in 0..100 {
+                        bsp.put(&numbers.region(..1), slot.at(peer, first + step))?;
+                        bsp.sync().await?;
+                    }
+                    Ok::<_, Error>(())
+                }
+            };
+            futures::try_join!(count(0), count(100))?;
+            common::read(&ctx, &inbox).await
+        });
+        assert_eq!(ends.unwrap(), [vec![2; 200], vec![1; 200]], "{workers} workers");
+    }
+}
+
+/// Tests that operations of the context are of the superstep, though those of the queue alone need no round.
+#[test]
+fn operations_of_the_context_end_with_the_superstep() {
+    let ends = common::run(common::config(2, 2), |ctx| async move {
+        let (me, peer) = (ctx.rank().0, 1 - ctx.rank().0);
+        let numbers = common::array(&ctx, vec![10 + me, 0])?;
+        let got = common::array(&ctx, vec![0])?;
+        let slot = ctx.register_global(&numbers).await?;
+        let mut bsp = ctx.bsp();
+        for _ in 0..3 {
+            if me == 0 {
+                ctx.get(slot.at(peer, 0), &got.all())?;
+            }
+            bsp.put(&numbers.region(..1), slot.at(peer, 1))?;
+            bsp.sync().await?;
+            bsp.put(&numbers.region(..1), slot.at(peer, 1))?;
+            bsp.sync().await?;
+        }
+        let (numbers, got) = (common::read(&ctx, &numbers).await?, common::read(&ctx, &got).await?);
+        Ok::<_, Error>((numbers, got[0]))
+    });
+    assert_eq!(ends.unwrap(), [(vec![10, 11], 11), (vec![11, 10], 0)]);
+}
+
+#[test]
+fn short_and_long_puts_to_several_slots_share_a_superstep() {
+    for workers in [1, 2] {
+        let ends = common::run(common::config(3, workers), |ctx| async move {
+            let me = ctx.rank().0;
+            let own = common::array(&ctx, vec![me; 1000])?;
+            let inboxes = [0; 3].map(|_| common::array(&ctx, vec![9; 3000]));
+            let [first, second, third] = inboxes;
+            let (first, second, third) = (first?, second?, third?);
+            let slots = (ctx.register_global(&first).await?, ctx.register_global(&second).await?);
+            let third_slot = ctx.register_global(&third).await?;
+            let mut bsp = ctx.bsp();
+            for target in 0..3 {
+                let at = 1000 * me as usize;
+                bsp.put(&own.region(..3), slots.0.at(target, at))?;
+                bsp.put(&own.all(), slots.1.at(target, at))?;
+                bsp.put(&own.region(5..6), third_slot.at(target, at))?;
+                bsp.put(&own.region(7..8), slots.0.at(target, at + 999))?;
+            }
+            bsp.sync().await?;
+            let sums = [&first, &second, &third].map(|inbox| common::read(&ctx, inbox));
+            let [first, second, third] = sums;
+            Ok::<_, Error>((first.await?, second.await?, third.await?))
+        });
+        for (first, second, third) in ends.unwrap() {
+            for rank in 0..3 {
+                let of = |inbox: &[u32]| inbox[1000 * rank..][..1000].to_vec();
+                let (first, second, third) = (of(&first), of(&second), of(&third));
+                let rank = rank as u32;
+                assert_eq!([&first[..4], &first[998..]].concat(), [rank, rank, rank, 9, 9, rank]);
+                assert_eq!(second, [rank; 1000]);
+                assert_eq!(third[..2], [rank, 9]);
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use talpf::Error;
-use talpf_runtime::{Matrix, Tiling};
+use talpf_runtime::{In, Matrix, Tiling};
 
 use crate::common;
 
@@ -28,7 +28,10 @@ struct Queued {
 /// Operations by rank.
 type Superstep = Vec<Vec<Queued>>;
 
-/// Matrix of a rank, row after row.
+/// Element of a matrix, a number several times: a few of them are a long put.
+type Cell = [u32; 20];
+
+/// Numbers of the matrix of a rank, row after row.
 type Cells = Vec<u32>;
 
 fn queued() -> impl Strategy<Value = Queued> {
@@ -48,7 +51,18 @@ fn queued() -> impl Strategy<Value = Queued> {
 
 fn supersteps() -> impl Strategy<Value = Vec<Superstep>> {
     let of_rank = prop::collection::vec(queued(), 0..8);
-    prop::collection::vec(prop::collection::vec(of_rank, RANKS), 1..4)
+    let superstep = (prop::collection::vec(of_rank, RANKS), any::<[bool; 2]>());
+    let superstep = superstep.prop_map(|(mut superstep, [all_put, all_short])| {
+        for queued in superstep.iter_mut().flatten() {
+            queued.is_put |= all_put;
+            if all_short {
+                queued.shape[0] = queued.shape[0].min(1);
+                queued.shape[1] = queued.shape[1].min(3);
+            }
+        }
+        superstep
+    });
+    prop::collection::vec(superstep, 1..4)
 }
 
 /// Returns the matrix of a rank at first: numbers that no other rank has.
@@ -63,7 +77,8 @@ fn run(supersteps: &[Superstep], workers: usize) -> Vec<Vec<Cells>> {
         let supersteps = Arc::clone(&shared);
         async move {
             let me = ctx.rank().0 as usize;
-            let matrix = Matrix::new(ctx.group(), first_cells(me), SHAPE[1], Tiling::new(2, 3))?;
+            let cells = first_cells(me).into_iter().map(|number| [number; size_of::<Cell>() / 4]);
+            let matrix = Matrix::new(ctx.group(), cells.collect(), SHAPE[1], Tiling::new(2, 3))?;
             let slot = ctx.register_global(&matrix).await?;
             let mut bsp = ctx.bsp();
             let mut after = Vec::new();
@@ -80,7 +95,12 @@ fn run(supersteps: &[Superstep], workers: usize) -> Vec<Vec<Cells>> {
                 }
                 bsp.sync().await?;
                 let read = ctx.group().task("read").input(&matrix.all());
-                after.push(read.run(|all| all.view().iter().copied().collect())?.await?);
+                let number_of = |cell: &Cell| {
+                    assert_eq!(*cell, [cell[0]; size_of::<Cell>() / 4], "a torn element");
+                    cell[0]
+                };
+                let cells = move |all: In<Cell, _>| all.view().iter().map(number_of).collect();
+                after.push(read.run(cells)?.await?);
             }
             Ok::<_, Error>(after)
         }

@@ -59,6 +59,28 @@ fn a_collective_call_that_a_rank_does_not_make_is_reported_at_once() {
     });
 }
 
+#[test]
+fn a_superstep_that_a_rank_does_not_end_is_reported_at_once() {
+    alone("certain_hangs::a_superstep_that_a_rank_does_not_end_is_reported_at_once", || {
+        let begin = Instant::now();
+        let result = exec(common::config(3, 2), async |ctx: Context| {
+            let mut bsp = ctx.bsp();
+            bsp.sync().await?;
+            if ctx.rank() == Rank(1) {
+                return Ok::<_, Error>(());
+            }
+            bsp.sync().await
+        });
+        let took = begin.elapsed();
+        let error = result.map(drop).unwrap_err().to_string();
+        for rank in [0, 2] {
+            let says = format!("rank {rank}: waits to end superstep 1, rank 1 has not ended it");
+            assert!(error.contains(&says), "{error}");
+        }
+        assert!(took < AT_ONCE, "{took:?}");
+    });
+}
+
 /// Rank 1 puts what a thread of its own has computed; its wait seems one for its own run.
 #[test]
 fn an_operation_that_a_thread_brings_later_is_waited_for() {

@@ -19,9 +19,10 @@ enum Wait {
     PutInBody,
     Group,
     Registration,
+    Superstep,
 }
 
-const WAITS: [Wait; 8] = [
+const WAITS: [Wait; 9] = [
     Wait::MsgSync,
     Wait::DefaultSync,
     Wait::Barrier,
@@ -30,6 +31,7 @@ const WAITS: [Wait; 8] = [
     Wait::PutInBody,
     Wait::Group,
     Wait::Registration,
+    Wait::Superstep,
 ];
 
 /// The failure of rank 0.
@@ -44,7 +46,7 @@ enum Failure {
 }
 
 /// The waits of ranks that put to rank 0 or nothing, which has a window when it fails.
-const PUTS: [Wait; 7] = [
+const PUTS: [Wait; 8] = [
     Wait::MsgSync,
     Wait::DefaultSync,
     Wait::Barrier,
@@ -52,6 +54,7 @@ const PUTS: [Wait; 7] = [
     Wait::PutInBody,
     Wait::Group,
     Wait::Registration,
+    Wait::Superstep,
 ];
 
 /// The arrays of a rank.
@@ -93,6 +96,11 @@ async fn wait(ctx: &Context, own: &Own, wait: Wait) -> Result<(), Error> {
             Ok(ctx.group().wait().await?)
         }
         Wait::Registration => ctx.register_global(values).await.map(drop),
+        Wait::Superstep => {
+            let mut bsp = ctx.bsp();
+            bsp.put(&values.region(..1), there)?;
+            bsp.sync().await
+        }
     }
 }
 
