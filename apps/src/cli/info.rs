@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use clap::Args;
-use ibverbs_sim::OfiProviders;
+use ibverbs_sim::{OfiProviders, OfiRail};
 use talpf_apps::caches::Caches;
 use talpf_apps::jacobi::{self, kernel};
 use talpf_apps::{Error, gauss_seidel, matmul, memory, nbody};
@@ -71,7 +71,14 @@ fn libfabric() -> String {
         Ok(found) => {
             let (major, minor) = found.version;
             let all: Vec<_> = found.all.iter().map(ToString::to_string).collect();
-            format!("{major}.{minor}: {}", all.join("; "))
+            let [message, long, longest] =
+                [OfiRail::MESSAGE_BYTES, OfiRail::LONG_BYTES, OfiRail::MAX_LONG_BYTES];
+            let (message, long, longest) = (message >> 10, long >> 10, longest >> 20);
+            format!(
+                "{major}.{minor}: {}; messages of up to {message} KiB, puts of {long} KiB to {longest} \
+                 MiB by RMA",
+                all.join("; ")
+            )
         }
         Err(error) => format!("not for --transport ofi: {error}"),
     }

@@ -35,6 +35,7 @@ impl Rail for Kept {
             notice_bytes: 0,
             needs_peer_processor: true,
             is_mapped: false,
+            long_bytes: None,
             has_event: false,
         }
     }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "checked memory is passed to the rail")]
 //! Memory that processes share by their rail, so that requests need no packet for their data.
 //!
-//! A process registers its regions with the rail, too, if that maps memory, and announces the keys
+//! A process registers its regions with the rail, too, if that maps memory or carries out long writes, and announces the keys
 //! to all others. A queue pair that is connected to another process registers a *permit*, which is
 //! memory of no bytes: its key is open as long as the queue pair responds, and the peer gets it with
 //! an acknowledgement. Whoever has both keys copies by `Rail::write_at_once` and
@@ -12,9 +12,10 @@ use std::{collections::HashMap, num::NonZeroU32, ptr::NonNull};
 
 use talpf_primitives::Mutex;
 
-use super::{MappedRegion, Packet, Permit, Port};
+use super::{LongWrite, MappedRegion, Packet, Permit, Port};
 use crate::{
-    Access, RailAddress, RailKey, RemoteAddress, RemoteKey, callback, queue_pair::LocalBuffer,
+    Access, CompletionStatus, RailAddress, RailError, RailKey, RemoteAddress, RemoteKey, callback,
+    deferred::Deferred, device::DeviceCore, queue_pair::LocalBuffer,
 };
 
 /// Most regions of a process that are known.
@@ -54,7 +55,7 @@ impl Port {
     pub(crate) unsafe fn map(&self, memory: NonNull<[u8]>, access: Access) -> Option<RailKey> {
         let is_remote =
             access.contains(Access::REMOTE_READ) || access.contains(Access::REMOTE_WRITE);
-        if !is_remote || !self.rail.limits().is_mapped {
+        if !is_remote || !(self.limits.is_mapped || self.limits.long_bytes.is_some()) {
             return None;
         }
         // SAFETY: the contract of this function.
@@ -107,6 +108,17 @@ impl Port {
         others.for_each(|process| self.queue(process, packet, None));
     }
 
+    /// Returns the address for the rail of memory of a process, if its region is known and belongs to
+    /// `domain`.
+    pub(super) fn find_region(
+        &self,
+        process: u32,
+        remote: RemoteAddress,
+        domain: u32,
+    ) -> Option<RailAddress> {
+        self.regions.get(process as usize)?.find(remote, domain)
+    }
+
     /// Copies between `local`, which is the data of a request or what it writes to, and memory of a
     /// process. Returns `false` unless all bytes were copied.
     pub(crate) fn copy_at_once(
@@ -116,8 +128,10 @@ impl Port {
         remote: RemoteAddress,
         local: LocalBuffer<'_>,
     ) -> bool {
-        let Some(regions) = self.regions.get(process as usize) else { return false };
-        let Some(mut at) = regions.find(remote, permit.domain) else { return false };
+        if !self.limits.is_mapped {
+            return false;
+        }
+        let Some(mut at) = self.find_region(process, remote, permit.domain) else { return false };
         let mut copy = |memory: NonNull<[u8]>, is_write: bool| {
             let is_copied = if is_write {
                 // SAFETY: the memory is inline data of a request, or was checked and stays
@@ -140,5 +154,43 @@ impl Port {
             }
             LocalBuffer::Brought { .. } | LocalBuffer::Delivered { .. } => false,
         }
+    }
+
+    /// Returns `true` if the rail may write so many bytes without a packet for them.
+    pub(crate) fn is_long(&self, length: u64) -> bool {
+        self.limits.long_bytes.is_some_and(|long| length >= long as u64)
+    }
+
+    /// Lets the rail write the data of a request to memory of a process. Returns `false` if a packet has
+    /// to carry it.
+    ///
+    /// **Errors**: those of `Rail::write_long`.
+    pub(crate) fn write_long(
+        &self,
+        process: u32,
+        permit: Permit,
+        remote: RemoteAddress,
+        local: LocalBuffer<'_>,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        let LocalBuffer::Source(pieces) = local else { return Ok(false) };
+        let [piece] = pieces.as_slice() else { return Ok(false) };
+        let Some(at) = self.find_region(process, remote, permit.domain) else { return Ok(false) };
+        // SAFETY: the memory was checked and stays registered while the gate is held; nobody changes the
+        // data of a request.
+        unsafe { self.rail.write_long(process, piece.memory(), &at, &permit.key, context) }
+    }
+}
+
+/// Passes the end of a write by the rail to the queue pair whose request it was.
+pub(super) fn written(
+    device: &DeviceCore,
+    context: u64,
+    status: CompletionStatus,
+    deferred: &mut Deferred,
+) {
+    let write = LongWrite::from_number(context);
+    if let Some(queue_pair) = device.find(write.queue_pair) {
+        queue_pair.take_written(write, status, deferred);
     }
 }

@@ -17,6 +17,7 @@
 //! - `packet`: the packets, and their conversion to bytes and back.
 //! - `outgoing`: packets that wait for the rail; they are queued under gates and sent under none.
 //! - `mapped`: data that needs no packet, because the rail maps memory.
+//! - `long_write`: data that the rail writes, before the packet of its request.
 //! - `incoming`: packets from the messages of the rail.
 //! - The requesting end is `queue_pair::remote`; the responding end is the same responder that
 //!   serves peers of this process, so the rules are the same.
@@ -38,6 +39,7 @@
 //! gets no response.
 
 mod incoming;
+mod long_write;
 mod mapped;
 mod outgoing;
 mod packet;
@@ -50,14 +52,15 @@ use std::{
 
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, TryLock};
 
-use self::mapped::MappedRegions;
+pub(crate) use self::long_write::LongWrite;
+use self::mapped::{MappedRegions, written};
 pub(crate) use self::packet::{
     MAX_HEAD, MappedRegion, Packet, Permit, Request, Response, Syndrome,
 };
 use self::{incoming::Incoming, outgoing::Outgoing, packet::Malformed};
 use crate::control_plane;
 use crate::{
-    Armed, Error, LossReason, QueuePairNumber, Rail, RailEvent, Result,
+    Armed, Error, LossReason, QueuePairNumber, Rail, RailEvent, RailLimits, Result,
     attributes::within,
     callback,
     deferred::Deferred,
@@ -79,6 +82,7 @@ const KEPT_BYTES: usize = 1 << 20;
 
 pub(crate) struct Port {
     rail: Arc<dyn Rail>,
+    limits: RailLimits,
     gate: Gate<()>,
     outgoing: Outgoing,
     /// State of the thread that polls the rail.
@@ -139,6 +143,7 @@ impl Port {
             error: None,
         };
         Self {
+            limits: rail.limits(),
             gate: Gate::new(()),
             outgoing: Outgoing::new(&*rail),
             polled: TryLock::new(polled),
@@ -203,7 +208,7 @@ impl Port {
     }
 
     pub(crate) fn has_event(&self) -> bool {
-        self.rail.limits().has_event
+        self.limits.has_event
     }
 
     /// Announces the sleep of the caller.
@@ -316,8 +321,11 @@ impl Port {
                 }
                 self.lose(device, process, &mut polled.deferred);
             }
-            // No queue pair writes or reads by the rail.
-            RailEvent::Completed { .. } | RailEvent::Notice { .. } => {}
+            RailEvent::Completed { context, status } => {
+                written(device, context, status, &mut polled.deferred);
+            }
+            // No queue pair asks for a notice.
+            RailEvent::Notice { .. } => {}
         }
     }
 

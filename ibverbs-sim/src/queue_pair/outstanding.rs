@@ -1,5 +1,5 @@
-//! Outstanding requests of a queue pair whose peer is in another process: those that were sent and
-//! have not ended, the oldest first.
+//! Outstanding requests of a queue pair whose peer is in another process: those that were sent, or whose
+//! data the rail writes, and that have not ended, the oldest first.
 //!
 //! Lists and inline bytes of the requests lie in queues of their own, in the same order, so that no
 //! request allocates memory. They are needed until the end of a request: data that returns is
@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Operation, Payload, ScatterGather, SendFlags, SendWorkRequest, attributes::MAX_SGE,
-    queue_pair::retry::Retry,
+    Operation, Payload, RemoteAddress, ScatterGather, SendFlags, SendWorkRequest,
+    attributes::MAX_SGE, queue_pair::retry::Retry,
 };
 
 /// Most requests of a queue pair that are under way.
@@ -45,8 +45,23 @@ struct SentRequest {
     length: u64,
     pieces: u8,
     inline: u32,
-    /// `true` if the data was copied at once, and the packet is only a notification.
+    /// `true` if the data needs no packet, which is only a notification.
     is_delivered: bool,
+    /// `true` if the packet was sent.
+    is_sent: bool,
+    /// `true` if the rail writes the data, after which the packet is sent.
+    is_written: bool,
+}
+
+/// Way of the data of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// In its packet, which was sent.
+    Packet,
+    /// Copied at once. Its packet was sent.
+    Copied,
+    /// By the rail, which writes it. Its packet was not sent.
+    Written,
 }
 
 impl Default for Outstanding {
@@ -85,6 +100,7 @@ impl Outstanding {
         request: &SendWorkRequest<'_>,
         length: u64,
         max_returning: u8,
+        is_long: bool,
     ) -> bool {
         if self.is_empty() {
             return true;
@@ -92,7 +108,7 @@ impl Outstanding {
         let is_fenced = request.flags.contains(SendFlags::FENCE) && self.returning > 0;
         let is_limited =
             request.operation.returns_data() && self.returning >= usize::from(max_returning);
-        self.next == self.len()
+        (self.next == self.len() || is_long && self.holds())
             && self.len() < self.limit
             && self.bytes + length <= MAX_BYTES
             && !is_fenced
@@ -110,8 +126,46 @@ impl Outstanding {
         self.requests.front().is_some_and(|oldest| oldest.is_delivered)
     }
 
-    /// Adds a request that was sent.
-    pub(super) fn push(&mut self, request: &SendWorkRequest<'_>, length: u64, is_delivered: bool) {
+    /// Returns `true` if the rail writes the data of a request, by its number from the oldest one.
+    fn is_written(&self, nth: usize) -> bool {
+        self.requests.get(nth).is_some_and(|sent| sent.is_written)
+    }
+
+    /// Returns `true` if packets wait for writes by the rail.
+    pub(super) fn holds(&self) -> bool {
+        self.is_written(self.next)
+    }
+
+    /// Returns `true` if the rail writes data to some of these bytes already.
+    pub(super) fn overlaps_written(&self, to: RemoteAddress, length: u64) -> bool {
+        let end = to.address.saturating_add(length);
+        self.requests.iter().filter(|sent| sent.is_written).any(|sent| match sent.operation {
+            Operation::Write { remote } | Operation::WriteWithImmediate { remote, .. } => {
+                let its_end = remote.address.saturating_add(sent.length);
+                remote.address < end && to.address < its_end
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns `true` if the packet of a request was sent.
+    pub(super) fn is_sent(&self, nth: usize) -> bool {
+        self.requests.get(nth).is_some_and(|sent| sent.is_sent)
+    }
+
+    /// Notes that the rail has ended the write of the data of a request. Without success the packet has to
+    /// carry it.
+    pub(super) fn written(&mut self, nth: usize, is_success: bool) {
+        let Some(sent) = self.requests.get_mut(nth).filter(|sent| sent.is_written) else { return };
+        sent.is_written = false;
+        if !is_success {
+            sent.is_delivered = false;
+            self.carried += 1;
+        }
+    }
+
+    /// Adds a request that is under way.
+    pub(super) fn push(&mut self, request: &SendWorkRequest<'_>, length: u64, way: Way) {
         let (mut pieces, mut inline) = (0, 0);
         match request.payload {
             Payload::Gather(list) => {
@@ -124,12 +178,24 @@ impl Outstanding {
             }
         }
         let &SendWorkRequest { wr_id, operation, flags, .. } = request;
+        let (is_delivered, is_written) = (way != Way::Packet, way == Way::Written);
         self.bytes += length;
         self.returning += usize::from(operation.returns_data() && !is_delivered);
         self.carried += usize::from(!is_delivered);
-        let sent = SentRequest { wr_id, operation, flags, length, pieces, inline, is_delivered };
-        self.requests.push_back(sent);
-        self.next = self.len();
+        self.requests.push_back(SentRequest {
+            wr_id,
+            operation,
+            flags,
+            length,
+            pieces,
+            inline,
+            is_delivered,
+            is_sent: !is_written,
+            is_written,
+        });
+        if !is_written {
+            self.next = self.len();
+        }
     }
 
     /// Returns the oldest request, with its list in `list`, and its length. Inline bytes are left
@@ -172,14 +238,15 @@ impl Outstanding {
         self.limit == 0
     }
 
-    /// Returns the request that has to be sent again now, with its number from the oldest one, its
-    /// list in `list`, and its length.
+    /// Returns the request that has to be sent now, or again, with its number from the oldest one, its
+    /// list in `list`, its length, and `true` if its packet is the first one and carries no data.
     pub(super) fn next_to_send<'a>(
         &'a mut self,
         list: &'a mut ListBuffer,
-    ) -> Option<(usize, SendWorkRequest<'a>, u64)> {
+    ) -> Option<(usize, SendWorkRequest<'a>, u64, bool)> {
         let nth = self.next;
-        let sent = *self.requests.get(nth).filter(|_| nth < self.limit)?;
+        let may_send = |sent: &&SentRequest| nth < self.limit && !sent.is_written;
+        let sent = *self.requests.get(nth).filter(may_send)?;
         let before = self.requests.iter().take(nth);
         let (first_piece, first_byte) = before.fold((0, 0), |(pieces, inline), sent| {
             (pieces + usize::from(sent.pieces), inline + sent.inline as usize)
@@ -194,12 +261,16 @@ impl Outstanding {
             list.iter_mut().zip(kept).for_each(|(place, piece)| *place = *piece);
             Payload::Gather(&list[..pieces])
         };
-        Some((nth, SendWorkRequest { wr_id, operation, payload, flags }, length))
+        let is_notification = sent.is_delivered && !sent.is_sent;
+        Some((nth, SendWorkRequest { wr_id, operation, payload, flags }, length, is_notification))
     }
 
-    /// Notes that the request of [`next_to_send`](Self::next_to_send) was sent, with its data.
+    /// Notes that the request of [`next_to_send`](Self::next_to_send) was sent, with its data unless that
+    /// was its first packet.
     pub(super) fn sent_again(&mut self) {
-        if let Some(sent) = self.requests.get_mut(self.next) {
+        if let Some(sent) = self.requests.get_mut(self.next)
+            && (std::mem::replace(&mut sent.is_sent, true) || !sent.is_delivered)
+        {
             self.carried += usize::from(sent.is_delivered);
             self.returning += usize::from(sent.operation.returns_data() && sent.is_delivered);
             sent.is_delivered = false;

@@ -17,6 +17,11 @@
 //! copied only while no earlier request has its effect by a packet, so the order of effects is that
 //! of posting. A request that is sent again has its data in the packet.
 //!
+//! A rail that carries out long writes (`Rail::write_long`) writes the data of such a request, also of
+//! several at a time. Only then its packet is sent, without data, and after it those behind it: other
+//! requests wait until all these packets were sent. If the rail is refused, the packet has the data, and
+//! the responder decides.
+//!
 //! The peer stores no request for which it has no receive. It responds so, lists itself for the
 //! next receive and checks for one again, in this order: so the notification of a receive comes
 //! after the response that none was posted.
@@ -32,10 +37,10 @@ use crate::{
     deferred::Deferred,
     gate::GateHeld,
     link::AttemptError,
-    port::{Packet, Permit, Request, Response, Syndrome},
+    port::{Packet, Request, Response, Syndrome},
     queue_pair::{
         CheckedList, LocalBuffer, QueuePairCore,
-        outstanding::ListBuffer,
+        outstanding::{ListBuffer, Way},
         requester::{Executor, PSN_MASK, Requester},
     },
 };
@@ -152,12 +157,19 @@ impl QueuePairCore {
         deferred: &mut Deferred,
     ) -> AttemptError {
         let length = local.len();
-        if !requester.outstanding.has_room(request, length, requester.max_rd_atomic) {
+        let Some(port) = &self.context.device.port else { return AttemptError::NoResponse };
+        let is_long = permit::writes_long(requester, &request.operation, length, port);
+        if !requester.outstanding.has_room(request, length, requester.max_rd_atomic, is_long) {
             return AttemptError::Busy;
         }
-        let Some(port) = &self.context.device.port else { return AttemptError::NoResponse };
         if requester.outstanding.is_empty() && port.is_lost(process) {
             return AttemptError::Refused(CompletionStatus::RetryExceeded);
+        }
+        if is_long && let Some(attempted) = self.write_long(process, requester, request, local) {
+            if requester.outstanding.len() == 1 {
+                self.await_response(requester, held, deferred);
+            }
+            return attempted;
         }
         let is_delivered = permit::copies_at_once(requester, &request.operation, length)
             .is_some_and(|(permit, at)| port.copy_at_once(process, permit, at, local));
@@ -176,7 +188,8 @@ impl QueuePairCore {
         };
         self.send_request(process, remote, psn, request, local, deferred);
         requester.next_psn = (psn + 1) & PSN_MASK;
-        requester.outstanding.push(request, length, is_delivered);
+        let way = if is_delivered { Way::Copied } else { Way::Packet };
+        requester.outstanding.push(request, length, way);
         self.remote_peer.under_way.store(requester.outstanding.len() as u32, Ordering::SeqCst);
         if requester.outstanding.len() == 1 {
             self.await_response(requester, held, deferred);
@@ -212,16 +225,6 @@ impl QueuePairCore {
         };
         let more = matches!(local, LocalBuffer::Source(_)).then_some(local);
         self.queue_packet(process, &Packet::Request(packet), more, deferred);
-    }
-
-    /// Takes the permit of the peer for a connection.
-    pub(crate) fn take_permit(&self, connection: u32, permit: Permit, deferred: &mut Deferred) {
-        let handle = |requester: &mut Requester, _: GateHeld<'_>, _: &mut Executor<'_>| {
-            if connection == self.remote_peer.connection.load(Ordering::SeqCst) {
-                requester.permit = Some(Box::new(permit));
-            }
-        };
-        self.sends.deliver(handle, self.executor(deferred));
     }
 
     /// Takes a response that has arrived.
@@ -262,7 +265,7 @@ impl QueuePairCore {
         let under_way = requester.outstanding.len();
         let oldest = requester.next_psn.wrapping_sub(under_way as u32);
         let nth = (response.psn.wrapping_sub(oldest) & PSN_MASK) as usize;
-        if nth >= under_way {
+        if nth >= under_way || !requester.outstanding.is_sent(nth) {
             return;
         }
         let acknowledged =
@@ -457,7 +460,8 @@ impl QueuePairCore {
         }
     }
 
-    /// Sends requests under way again that the peer has not carried out, as far as it may have room.
+    /// Sends requests under way that were not sent, or that the peer has not carried out, as far as it may
+    /// have room.
     fn send_again(&self, requester: &mut Requester, held: GateHeld<'_>, deferred: &mut Deferred) {
         let Some(process) = requester.process else { return };
         let mut list = ListBuffer::default();
@@ -465,8 +469,14 @@ impl QueuePairCore {
         loop {
             let remote = requester.remote;
             let again = requester.outstanding.next_to_send(&mut list);
-            let Some((nth, request, _)) = again else { return };
+            let Some((nth, request, length, is_notification)) = again else { return };
             let psn = oldest.wrapping_add(nth as u32) & PSN_MASK;
+            if is_notification {
+                let local = LocalBuffer::Delivered { length };
+                self.send_request(process, remote, psn, &request, local, deferred);
+                requester.outstanding.sent_again();
+                continue;
+            }
             let checked = self.with_local(&request, held, |local| {
                 self.send_request(process, remote, psn, &request, local, deferred);
             });

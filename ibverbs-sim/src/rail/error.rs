@@ -40,6 +40,9 @@ pub enum RailError {
         /// Most registrations at a time.
         limit: usize,
     },
+    /// The network does not register the memory: the limit of locked memory is reached, for instance.
+    #[error("the network does not register the memory")]
+    Refused,
     /// The key is of no registration of this process.
     #[error("the key is not registered")]
     NotRegistered,

@@ -7,7 +7,7 @@
 use crate::CompletionStatus;
 
 /// Most words of the head of a frame, its header included.
-pub(super) const MAX_HEAD: usize = 5;
+pub(super) const MAX_HEAD: usize = 6;
 
 /// Claim to memory of the process that receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,19 +116,19 @@ pub(super) fn cut(packet: &[u8]) -> Result<([u64; MAX_HEAD], usize, &[u8]), Malf
     Ok((head, lengths.head, &packet[lengths.head * WORD..]))
 }
 
-fn pair(low: u32, high: u32) -> u64 {
+pub(super) fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-fn split(word: u64) -> (u32, u32) {
+pub(super) fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-fn status_number(status: CompletionStatus) -> u32 {
+pub(super) fn status_number(status: CompletionStatus) -> u32 {
     u32::from(status != CompletionStatus::Success)
 }
 
-fn status(number: u32) -> Result<CompletionStatus, Malformed> {
+pub(super) fn status(number: u32) -> Result<CompletionStatus, Malformed> {
     STATUSES.get(number as usize).copied().ok_or(Malformed("an unknown status"))
 }
 

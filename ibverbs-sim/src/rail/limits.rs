@@ -11,6 +11,9 @@ pub struct RailLimits {
     pub needs_peer_processor: bool,
     /// `true` if memory of peers can be mapped, so that the processors of both may use it at once.
     pub is_mapped: bool,
+    /// Bytes from which on [`Rail::write_long`](super::Rail::write_long) carries a write out faster than
+    /// messages do; `None` if it carries none out.
+    pub long_bytes: Option<usize>,
     /// `true` if [`Rail::arm`](super::Rail::arm) returns an object to sleep on, unless something waits
     /// for room.
     pub has_event: bool,

@@ -187,6 +187,33 @@ pub trait Rail: Send + Sync + 'static {
         false
     }
 
+    /// Writes `local` to memory of a peer without messages for its bytes, as far as the keys of the memory
+    /// and of `permit` allow it, which the peer has registered both. Returns `false` if messages have to
+    /// carry it: the write is too short or too long for anything else.
+    ///
+    /// The bytes were taken once the call has returned, and the caller may hold locks: an implementation
+    /// calls nobody of this program and does not panic.
+    ///
+    /// **Completion**: delivered: a [`RailEvent::Completed`] with `context` follows a `true`. A claim that
+    /// the peer refuses has the status [`RemoteAccess`](crate::CompletionStatus::RemoteAccess).
+    ///
+    /// **Errors**: those of [`write`](Self::write).
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for reads, and be changed by nobody during the call.
+    unsafe fn write_long(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        let _ = (to, local, remote, permit, context);
+        Ok(false)
+    }
+
     /// Passes a batch of events to `sink`, goes on with operations under way, and returns the number
     /// of events: 0 while another thread polls.
     ///

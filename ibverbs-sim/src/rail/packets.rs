@@ -137,6 +137,7 @@ impl Rail for Packets {
             notice_bytes: 4,
             needs_peer_processor: true,
             is_mapped: false,
+            long_bytes: None,
             has_event: self.wire.descriptor().is_some(),
         }
     }

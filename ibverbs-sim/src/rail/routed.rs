@@ -136,6 +136,7 @@ fn limits_of_both(machine: RailLimits, network: RailLimits) -> RailLimits {
         notice_bytes: machine.notice_bytes.min(network.notice_bytes),
         needs_peer_processor: machine.needs_peer_processor || network.needs_peer_processor,
         is_mapped: machine.is_mapped || network.is_mapped,
+        long_bytes: machine.long_bytes.or(network.long_bytes),
         has_event: machine.has_event && network.has_event,
     }
 }
@@ -224,6 +225,19 @@ impl Rail for RoutedRail {
         let remote = self.address(to, remote);
         // SAFETY: the contract of this function.
         self.call(to, |rail, to| unsafe { rail.read(to, local, &remote, context) })
+    }
+
+    unsafe fn write_long(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        let (remote, permit) = (self.address(to, remote), self.key(to, permit));
+        // SAFETY: the contract of this function.
+        self.call(to, |rail, to| unsafe { rail.write_long(to, local, &remote, &permit, context) })
     }
 
     unsafe fn write_at_once(

@@ -4,13 +4,23 @@
 //! begins to respond, and deregistered once it responds no more, before the first request is flushed:
 //! `Port::copy_at_once` needs it open for each copy. Whoever registers one checks the state after that,
 //! and whoever changes the state closes the permit after that: so none is left open.
+//!
+//! Long writes that the rail carries out need a permit, too.
 
 use talpf_primitives::Ordering;
 
 use crate::{
-    Access, Operation, QueuePairNumber, RemoteAddress,
-    port::{Packet, Permit},
-    queue_pair::{QueuePairCore, requester::Requester},
+    Access, CompletionStatus, Operation, QueuePairNumber, QueuePairState, RailError, RemoteAddress,
+    SendWorkRequest,
+    deferred::Deferred,
+    gate::GateHeld,
+    link::AttemptError,
+    port::{LongWrite, Packet, Permit, Port},
+    queue_pair::{
+        LocalBuffer, QueuePairCore,
+        outstanding::Way,
+        requester::{Executor, PSN_MASK, Requester},
+    },
 };
 
 /// Bytes from which on the data of a request that has a packet anyway is copied at once.
@@ -59,6 +69,16 @@ impl QueuePairCore {
         }
     }
 
+    /// Takes the permit of the peer for a connection.
+    pub(crate) fn take_permit(&self, connection: u32, permit: Permit, deferred: &mut Deferred) {
+        let handle = |requester: &mut Requester, _: GateHeld<'_>, _: &mut Executor<'_>| {
+            if connection == self.remote_peer.connection.load(Ordering::SeqCst) {
+                requester.permit = Some(Box::new(permit));
+            }
+        };
+        self.sends.deliver(handle, self.executor(deferred));
+    }
+
     /// Ends the use of memory by the peer. Returns once it touches none. The caller holds no lock.
     pub(crate) fn close_permit(&self) {
         let Some(port) = &self.context.device.port else { return };
@@ -66,6 +86,64 @@ impl QueuePairCore {
         if let Some(key) = permit.take() {
             port.unmap(&key);
         }
+    }
+
+    /// Lets the rail write the data of a request, whose packet follows. Returns `None` if a packet has to
+    /// carry the data, and may be sent now.
+    pub(super) fn write_long(
+        &self,
+        process: u32,
+        requester: &mut Requester,
+        request: &SendWorkRequest<'_>,
+        local: LocalBuffer<'_>,
+    ) -> Option<AttemptError> {
+        let (port, length) = (self.context.device.port.as_ref()?, local.len());
+        let (permit, remote) = of_write(requester, &request.operation)?;
+        let context = LongWrite {
+            queue_pair: self.number,
+            connection: self.remote_peer.connection.load(Ordering::SeqCst) as u8,
+            psn: requester.next_psn,
+        };
+        let outstanding = &mut requester.outstanding;
+        let is_behind = !outstanding.is_empty();
+        if outstanding.overlaps_written(remote, length) {
+            return Some(AttemptError::Busy);
+        }
+        match port.write_long(process, permit, remote, local, context.number()) {
+            Ok(true) => {}
+            // A packet would overtake data.
+            Ok(false) if outstanding.holds() => return Some(AttemptError::Busy),
+            Err(RailError::NoRoom { .. }) if is_behind => return Some(AttemptError::Busy),
+            Ok(false) | Err(_) => return None,
+        }
+        outstanding.push(request, length, Way::Written);
+        requester.next_psn = (requester.next_psn + 1) & PSN_MASK;
+        self.remote_peer.under_way.store(outstanding.len() as u32, Ordering::SeqCst);
+        Some(AttemptError::UnderWay)
+    }
+
+    /// Takes the end of a write by the rail.
+    pub(crate) fn take_written(
+        &self,
+        write: LongWrite,
+        status: CompletionStatus,
+        deferred: &mut Deferred,
+    ) {
+        let handle =
+            |requester: &mut Requester, held: GateHeld<'_>, executor: &mut Executor<'_>| {
+                let connection = self.remote_peer.connection.load(Ordering::SeqCst);
+                if write.connection != connection as u8 {
+                    return;
+                }
+                let under_way = requester.outstanding.len() as u32;
+                let oldest = requester.next_psn.wrapping_sub(under_way);
+                let nth = (write.psn.wrapping_sub(oldest) & PSN_MASK) as usize;
+                requester.outstanding.written(nth, status == CompletionStatus::Success);
+                if self.state.load() == QueuePairState::ReadyToSend {
+                    self.send_again(requester, held, executor.deferred);
+                }
+            };
+        self.sends.deliver(handle, self.executor(deferred));
     }
 }
 
@@ -83,4 +161,31 @@ pub(super) fn copies_at_once<'a>(
         Operation::Read { remote } if length > 0 => Some((permit, remote)),
         _ => None,
     }
+}
+
+/// Returns the permit for a write, and its address at the peer.
+pub(super) fn of_write(
+    requester: &Requester,
+    operation: &Operation,
+) -> Option<(Permit, RemoteAddress)> {
+    let permit = *requester.permit.as_deref()?;
+    match *operation {
+        Operation::Write { remote } | Operation::WriteWithImmediate { remote, .. } => {
+            Some((permit, remote))
+        }
+        _ => None,
+    }
+}
+
+/// Returns `true` if the rail may write the data of a request. Data does not overtake that of earlier
+/// requests.
+pub(super) fn writes_long(
+    requester: &Requester,
+    operation: &Operation,
+    length: u64,
+    port: &Port,
+) -> bool {
+    port.is_long(length)
+        && requester.outstanding.is_delivered()
+        && of_write(requester, operation).is_some()
 }

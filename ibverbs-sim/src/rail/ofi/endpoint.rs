@@ -6,43 +6,39 @@
 use std::{
     ffi::{c_int, c_void},
     net::IpAddr,
-    os::fd::BorrowedFd,
     ptr::{self, NonNull},
 };
 
 use super::{
-    OfiChoice, OfiError,
-    abi::{self, Completion, ErrorEntry},
+    OfiChoice, OfiError, abi,
     library::{self, Infos},
-    object::{Kind, Object},
+    object::{Object, make},
     providers,
+    queue::Queue,
+    reader::Reader,
 };
 
 /// Most bytes of the address of an endpoint.
 const ADDRESS_BYTES: usize = 256;
-/// Entries of the completion queue.
-const COMPLETIONS: usize = 4096;
 
 /// Functions that operations call.
 struct Operations {
     send: abi::MessageCalls,
-    queue: abi::CompletionQueueCalls,
     memory: abi::MemoryCalls,
     addresses: abi::AddressVectorCalls,
     fabric: abi::FabricCalls,
+    domain: abi::DomainCalls,
 }
 
 /// An endpoint. It is closed before what it was made of.
 pub(super) struct Endpoint {
     operations: Operations,
     endpoint: Object<abi::Endpoint>,
-    queue: Object<abi::CompletionQueue>,
+    queue: Queue,
     addresses: Object<abi::AddressVector>,
     domain: Object<abi::Domain>,
     fabric: Object<abi::Fabric>,
     info: Infos,
-    /// Descriptor to sleep on, if the provider has one.
-    descriptor: Option<c_int>,
     /// Most bytes of a message that needs no memory until it was sent.
     pub(super) inject_bytes: usize,
     memory_mode: i32,
@@ -60,22 +56,13 @@ pub(super) enum Started {
 }
 
 impl Started {
-    fn of(result: isize) -> Self {
+    pub(super) fn of(result: isize) -> Self {
         match result {
             0 => Self::Yes,
             code if code == -(abi::AGAIN as isize) => Self::NoRoom,
             code => Self::Failed(code as c_int),
         }
     }
-}
-
-/// Outcome of a read of the completion queue.
-pub(super) enum Taken {
-    /// So many completions were taken.
-    Completions(usize),
-    /// An operation has failed.
-    Failure(ErrorEntry),
-    Nothing,
 }
 
 impl Endpoint {
@@ -118,37 +105,8 @@ impl Endpoint {
                 (domain_calls.av_open)(domain.pointer(), attributes, place, none)
             })
         })?;
-        let queue_with = |wait_obj| {
-            make(|place| {
-                let mut attributes = abi::CompletionQueueAttributes {
-                    size: COMPLETIONS,
-                    flags: 0,
-                    format: abi::COMPLETION_FORMAT_DATA,
-                    wait_obj,
-                    signaling_vector: 0,
-                    wait_cond: 0,
-                    wait_set: ptr::null_mut(),
-                };
-                let (attributes, none) = (&raw mut attributes, ptr::null_mut());
-                // SAFETY: the domain is open, and the settings are whole.
-                check("fi_cq_open", unsafe {
-                    (domain_calls.cq_open)(domain.pointer(), attributes, place, none)
-                })
-            })
-        };
-        // Not every provider has something to sleep on.
-        let queue = queue_with(abi::WAIT_DESCRIPTOR);
-        let may_sleep = queue.is_ok();
-        let queue: Object<abi::CompletionQueue> = queue.or_else(|_| queue_with(abi::WAIT_NONE))?;
-        let endpoint: Object<abi::Endpoint> = make(|place| {
-            let none = ptr::null_mut();
-            // SAFETY: the domain is open, and the record one of its provider.
-            check("fi_endpoint", unsafe {
-                (domain_calls.endpoint)(domain.pointer(), info.pointer(), place, none)
-            })
-        })?;
-        check("fi_ep_bind", endpoint.bind(&queue, abi::TRANSMIT | abi::RECV))?;
-        check("fi_ep_bind", endpoint.bind(&addresses, 0))?;
+        let queue = Queue::open(&domain, &domain_calls, check)?;
+        let endpoint = create(&domain, &domain_calls, &info, &queue, &addresses)?;
         // SAFETY: the functions of an object stay as long as that.
         let options = unsafe { endpoint.record().ops.read() };
         let (bytes, size) = ((&raw const message_bytes).cast(), size_of::<usize>());
@@ -157,17 +115,15 @@ impl Endpoint {
         let set = unsafe { (options.setopt)(endpoint.fid(), level, name, bytes, size) };
         check("fi_setopt", set)?;
         check("fi_enable", endpoint.enable())?;
-        let descriptor = queue.wait_descriptor().filter(|_| may_sleep);
         let operations = Operations {
             // SAFETY: the functions of an object stay as long as that; enabling it has chosen them.
             send: unsafe { endpoint.record().msg.read() },
-            // SAFETY: as above.
-            queue: unsafe { queue.record().ops.read() },
             // SAFETY: as above.
             memory: unsafe { domain.record().mr.read() },
             // SAFETY: as above.
             addresses: unsafe { addresses.record().ops.read() },
             fabric: fabric_calls,
+            domain: domain_calls,
         };
         // SAFETY: the parts of a record stay as long as that.
         let inject_bytes =
@@ -183,7 +139,6 @@ impl Endpoint {
             domain,
             fabric,
             info,
-            descriptor,
             inject_bytes,
             memory_mode,
             key_bytes,
@@ -246,48 +201,28 @@ impl Endpoint {
         Ok(number)
     }
 
-    /// Returns the descriptor to sleep on, if the provider has one.
-    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the descriptor is open as long as the completion queue is.
-        self.descriptor.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    /// Returns the queue with the completions.
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
     }
 
-    /// Returns `true` if the caller may sleep on the descriptor now.
-    pub(super) fn may_sleep(&self) -> bool {
-        let mut queue = self.queue.fid();
+    /// Returns `true` if the caller may sleep on the descriptor of a queue now.
+    pub(super) fn may_sleep(&self, queue: &Queue) -> bool {
+        let mut object = queue.object().fid();
         let trywait = self.operations.fabric.trywait;
         // SAFETY: network and completion queue are open.
-        self.descriptor.is_some()
-            && unsafe { trywait(self.fabric.pointer(), &raw mut queue, 1) } == 0
+        queue.descriptor().is_some()
+            && unsafe { trywait(self.fabric.pointer(), &raw mut object, 1) } == 0
     }
 
-    /// Takes completions, or a failure.
-    pub(super) fn take(&self, completions: &mut [Completion]) -> Taken {
-        let (queue, calls) = (self.queue.pointer(), &self.operations.queue);
-        // SAFETY: the completion queue is open; there is room for so many entries of its format.
-        let count = unsafe { (calls.read)(queue, completions.as_mut_ptr(), completions.len()) };
-        if count > 0 {
-            return Taken::Completions((count as usize).min(completions.len()));
-        }
-        if count != -(abi::ERROR_AVAILABLE as isize) {
-            return Taken::Nothing;
-        }
-        let mut entry = ErrorEntry {
-            op_context: ptr::null_mut(),
-            flags: 0,
-            len: 0,
-            buf: ptr::null_mut(),
-            data: 0,
-            tag: 0,
-            olen: 0,
-            err: 0,
-            prov_errno: 0,
-            err_data: ptr::null_mut(),
-            err_data_size: 0,
-        };
-        // SAFETY: the completion queue is open, and the entry has a place.
-        let count = unsafe { (calls.readerr)(queue, &raw mut entry, 0) };
-        if count == 1 { Taken::Failure(entry) } else { Taken::Nothing }
+    /// Opens an endpoint for reads of memory of peers, whose addresses it shares.
+    pub(super) fn open_reader(&self) -> Result<Reader, OfiError> {
+        let check = |call, result| self.check(call, result);
+        let Self { operations, domain, info, addresses, .. } = self;
+        let queue = Queue::open(domain, &operations.domain, check)?;
+        let endpoint = create(domain, &operations.domain, info, &queue, addresses)?;
+        check("fi_enable", endpoint.enable())?;
+        Ok(Reader::new(endpoint, queue))
     }
 
     /// Sends a message whose memory can be used again at once.
@@ -349,6 +284,17 @@ impl Endpoint {
         self.memory_mode & abi::MR_LOCAL != 0
     }
 
+    /// Returns `true` if peers use addresses of registered memory, and not offsets from its start.
+    pub(super) fn has_addresses(&self) -> bool {
+        self.memory_mode & abi::MR_VIRT_ADDR != 0
+    }
+
+    /// Returns `true` if memory that was registered for local operations is so for every endpoint, also a
+    /// reader that was opened later.
+    pub(super) fn reads_directly(&self) -> bool {
+        !(self.needs_local() && self.memory_mode & abi::MR_ENDPOINT != 0)
+    }
+
     /// Registers memory for what `access` says, with a key if the provider does not choose it.
     ///
     /// # Safety
@@ -378,23 +324,43 @@ impl Endpoint {
     }
 }
 
+/// Makes an endpoint with its queue and the addresses of peers, to be enabled.
+fn create(
+    domain: &Object<abi::Domain>,
+    calls: &abi::DomainCalls,
+    info: &Infos,
+    queue: &Queue,
+    addresses: &Object<abi::AddressVector>,
+) -> Result<Object<abi::Endpoint>, OfiError> {
+    let provider = info.provider();
+    let check = |call, result| info.library.check(call, &provider, result);
+    let endpoint: Object<abi::Endpoint> = make(|place| {
+        let none = ptr::null_mut();
+        // SAFETY: the domain is open, and the record one of its provider.
+        check("fi_endpoint", unsafe {
+            (calls.endpoint)(domain.pointer(), info.pointer(), place, none)
+        })
+    })?;
+    check("fi_ep_bind", endpoint.bind(queue.object(), abi::TRANSMIT | abi::RECV))?;
+    check("fi_ep_bind", endpoint.bind(addresses, 0))?;
+    Ok(endpoint)
+}
+
 /// Memory that is registered with a provider. It is closed before the endpoint.
 pub(super) struct Registered(Object<abi::MemoryRegion>);
 
-fn descriptor_of(registered: Option<&Registered>) -> *mut c_void {
-    registered.map_or(ptr::null_mut(), |registered| registered.0.record().mem_desc)
+impl Registered {
+    /// Returns the key by which peers use the memory.
+    pub(super) fn key(&self) -> u64 {
+        self.0.record().key
+    }
+
+    /// Returns what local operations on the memory need.
+    pub(super) fn descriptor(&self) -> *mut c_void {
+        self.0.record().mem_desc
+    }
 }
 
-/// Takes the object that `create` leaves at a place.
-fn make<T: Kind>(
-    create: impl FnOnce(*mut *mut T) -> Result<(), OfiError>,
-) -> Result<Object<T>, OfiError> {
-    let mut pointer = ptr::null_mut();
-    create(&raw mut pointer)?;
-    let what = "an object";
-    let reason = || "none made".to_owned();
-    let pointer =
-        NonNull::new(pointer).ok_or_else(|| OfiError::System { what, reason: reason() })?;
-    // SAFETY: the library has just made the object.
-    Ok(unsafe { Object::new(pointer) })
+fn descriptor_of(registered: Option<&Registered>) -> *mut c_void {
+    registered.map_or(ptr::null_mut(), Registered::descriptor)
 }

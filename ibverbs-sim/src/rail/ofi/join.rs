@@ -5,6 +5,7 @@ use std::{net::IpAddr, net::Ipv4Addr, time::Duration};
 
 use super::{
     EAGER_BYTES, OfiChoice, OfiError, OfiRail, abi,
+    announcements::Announcements,
     endpoint::{Endpoint, Registered},
     incoming::{BUFFER_BYTES, BUFFERS},
     memory::PacketMemory,
@@ -23,6 +24,7 @@ pub(super) struct Joined {
     pub(super) outgoing: Outgoing,
     pub(super) buffers: PacketMemory,
     pub(super) buffers_registered: Option<Registered>,
+    pub(super) announcements: Option<Announcements>,
     pub(super) control: SocketWire,
     pub(super) run: u64,
 }
@@ -103,7 +105,7 @@ impl OfiEnd {
         let peers = (0..).zip(addresses).map(peer).collect::<Result<_, _>>()?;
         let register = |memory: &PacketMemory, access| {
             // SAFETY: the memory is kept beside its registration, which is closed first.
-            let register = || unsafe { endpoint.register(memory.all(), access, run) };
+            let register = || unsafe { endpoint.register(memory.all(), access, run ^ access) };
             endpoint.needs_local().then(register).transpose()
         };
         let slots = PacketMemory::new(SLOTS * SLOT_BYTES);
@@ -111,7 +113,11 @@ impl OfiEnd {
         let slots_registered = register(&slots, abi::TRANSMIT)?;
         let buffers_registered = register(&buffers, abi::RECV)?;
         let outgoing = Outgoing::new(run, own, peers, slots, slots_registered);
-        OfiRail::new(Joined { endpoint, outgoing, buffers, buffers_registered, control, run })
+        let announcements =
+            endpoint.reads_directly().then(|| Announcements::new(&endpoint, run)).transpose()?;
+        let parts =
+            Joined { endpoint, outgoing, buffers, buffers_registered, announcements, control, run };
+        OfiRail::new(parts)
     }
 }
 

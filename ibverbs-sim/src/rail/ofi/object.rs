@@ -3,10 +3,13 @@
 
 use std::{
     ffi::{c_int, c_void},
-    ptr::NonNull,
+    ptr::{self, NonNull},
 };
 
-use super::abi::{self, Calls, Fid};
+use super::{
+    OfiError,
+    abi::{self, Calls, Fid},
+};
 
 /// Kinds of objects.
 ///
@@ -77,7 +80,7 @@ impl<T: Kind> Object<T> {
     /// Makes the object usable.
     pub(super) fn enable(&self) -> c_int {
         // SAFETY: the object is open; the command has no argument.
-        unsafe { (self.calls.control)(self.fid(), abi::ENABLE, std::ptr::null_mut()) }
+        unsafe { (self.calls.control)(self.fid(), abi::ENABLE, ptr::null_mut()) }
     }
 
     /// Returns the descriptor to wait on, if the object has one.
@@ -95,4 +98,18 @@ impl<T: Kind> Drop for Object<T> {
         // SAFETY: the object is open, and nobody else has it.
         let _ = unsafe { (self.calls.close)(self.fid()) };
     }
+}
+
+/// Takes the object that `create` leaves at a place.
+pub(super) fn make<T: Kind>(
+    create: impl FnOnce(*mut *mut T) -> Result<(), OfiError>,
+) -> Result<Object<T>, OfiError> {
+    let mut pointer = ptr::null_mut();
+    create(&raw mut pointer)?;
+    let what = "an object";
+    let reason = || "none made".to_owned();
+    let pointer =
+        NonNull::new(pointer).ok_or_else(|| OfiError::System { what, reason: reason() })?;
+    // SAFETY: the library has just made the object.
+    Ok(unsafe { Object::new(pointer) })
 }

@@ -61,6 +61,10 @@ impl Peer {
         }
     }
 
+    pub(super) fn address(&self) -> abi::Address {
+        self.address
+    }
+
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }

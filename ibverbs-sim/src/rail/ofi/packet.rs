@@ -4,7 +4,11 @@
 //! some providers do not say who has sent a message, and a long message may arrive after a short one
 //! that was sent later. Behind it there is a frame, or a frame of control.
 
-use crate::rail::frame::{MAX_HEAD, Malformed};
+use super::reader::Exposed;
+use crate::{
+    CompletionStatus,
+    rail::frame::{MAX_HEAD, Malformed, pair, split, status, status_number},
+};
 
 const WORD: usize = size_of::<u64>();
 
@@ -47,17 +51,38 @@ impl Envelope {
     }
 }
 
-/// Frame of the rail itself. Its kinds are beyond those of other frames, and it is a header alone.
+/// Frame of the rail itself. Its kinds are beyond those of other frames, and it has no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
-    /// First frame to a process.
-    Greeting,
+    /// First frame to a process, with the memory that has what this one announces, if it does.
+    Greeting(Option<Exposed>),
     /// Last frame to a process.
     Parting,
+    /// Announcement of the bytes of a write.
+    Announcement(Announcement),
+    /// Answer to the announcement that begins with a block: its bytes are where they belong, or refused.
+    Fetched { block: u32, status: CompletionStatus },
+}
+
+/// Bytes of a write, which the target may read until it has answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Announcement {
+    /// First block of the bytes in the memory with what their process announces.
+    pub(super) block: u32,
+    pub(super) length: u32,
+    /// Number of the key of their target, and the offset there.
+    pub(super) key: u64,
+    pub(super) offset: u64,
+    /// Number of a second key that the write needs; 0 for none.
+    pub(super) permit: u64,
+    pub(super) notice: Option<u32>,
 }
 
 const GREETING: u64 = 32;
 const PARTING: u64 = 33;
+const ANNOUNCEMENT: u64 = 34;
+const ANNOUNCEMENT_WITH_NOTICE: u64 = 35;
+const FETCHED: u64 = 36;
 
 impl Control {
     /// Returns `true` if the first word of a frame is one of control.
@@ -67,25 +92,46 @@ impl Control {
 
     /// Returns the words of the frame, and their number.
     pub(super) fn encode(self) -> ([u64; MAX_HEAD], usize) {
-        let kind = match self {
-            Self::Greeting => GREETING,
-            Self::Parting => PARTING,
+        let (kind, rest): (u64, &[u64]) = match self {
+            Self::Greeting(None) => (GREETING, &[]),
+            Self::Greeting(Some(Exposed { key, start })) => (GREETING, &[key, start]),
+            Self::Parting => (PARTING, &[]),
+            Self::Announcement(Announcement { block, length, key, offset, permit, notice }) => {
+                let kind = if notice.is_some() { ANNOUNCEMENT_WITH_NOTICE } else { ANNOUNCEMENT };
+                let notice = u64::from(notice.unwrap_or(0));
+                (kind, &[pair(block, length), key, offset, permit, notice])
+            }
+            Self::Fetched { block, status } => (FETCHED, &[pair(block, status_number(status))]),
         };
         let mut head = [0; MAX_HEAD];
-        head[0] = kind | 1 << 8;
-        (head, 1)
+        let words = 1 + rest.len();
+        head[0] = kind | (words as u64) << 8;
+        head[1..words].copy_from_slice(rest);
+        (head, words)
     }
 
     /// Decodes a frame of as many words as its header says.
     pub(super) fn decode(head: &[u64], body: &[u8]) -> Result<Self, Malformed> {
-        let &[header] = head else {
-            return Err(Malformed("a frame of control with more than a header"));
+        let (Some((header, rest)), []) = (head.split_first(), body) else {
+            return Err(Malformed("a frame of control with a body"));
         };
-        match (header & 0xff, body) {
-            (GREETING, []) => Ok(Self::Greeting),
+        match (header & 0xff, rest) {
+            (GREETING, []) => Ok(Self::Greeting(None)),
+            (GREETING, &[key, start]) => Ok(Self::Greeting(Some(Exposed { key, start }))),
             (PARTING, []) => Ok(Self::Parting),
-            (_, []) => Err(Malformed("a frame of control of no known kind")),
-            _ => Err(Malformed("a frame of control with a body")),
+            (
+                kind @ (ANNOUNCEMENT | ANNOUNCEMENT_WITH_NOTICE),
+                &[first, key, offset, permit, notice],
+            ) => {
+                let (block, length) = split(first);
+                let notice = (kind == ANNOUNCEMENT_WITH_NOTICE).then_some(notice as u32);
+                Ok(Self::Announcement(Announcement { block, length, key, offset, permit, notice }))
+            }
+            (FETCHED, &[first]) => {
+                let (block, number) = split(first);
+                Ok(Self::Fetched { block, status: status(number)? })
+            }
+            _ => Err(Malformed("a frame of control of no known kind")),
         }
     }
 }
@@ -107,7 +153,18 @@ mod tests {
 
     #[test]
     fn every_frame_of_control_comes_back() {
-        for control in [Control::Greeting, Control::Parting] {
+        let exposed = Exposed { key: u64::MAX, start: 1 << 40 };
+        let (key, offset, permit) = (7 << 32, u64::MAX, 1);
+        let announcement =
+            Announcement { block: 127, length: u32::MAX, key, offset, permit, notice: None };
+        for control in [
+            Control::Greeting(None),
+            Control::Greeting(Some(exposed)),
+            Control::Parting,
+            Control::Announcement(announcement),
+            Control::Announcement(Announcement { notice: Some(u32::MAX), ..announcement }),
+            Control::Fetched { block: 3, status: CompletionStatus::RemoteAccess },
+        ] {
             let (head, words) = control.encode();
             assert!(Control::is_one(head[0]));
             assert_eq!(Control::decode(&head[..words], &[]), Ok(control));

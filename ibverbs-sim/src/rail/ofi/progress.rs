@@ -1,15 +1,17 @@
 #![allow(unsafe_code, reason = "packets that have arrived are read")]
 //! Progress of a rail: what completions mean, and who has ended.
 
-use std::{collections::VecDeque, ptr, sync::atomic::Ordering};
+use std::{collections::VecDeque, sync::atomic::Ordering};
 
 use super::{
     OfiRail, RECEIVE_CONTEXTS, SEND_CONTEXTS,
     abi::{self, Completion},
-    endpoint::Taken,
+    announcements::Announcements,
+    fetches::Fetches,
     incoming::{Arrived, BUFFER_BYTES, Buffers, Position, Sequence},
     outgoing::Outgoing,
     packet::{Control, Envelope},
+    queue::Taken,
 };
 use crate::{
     Wire,
@@ -35,6 +37,7 @@ const POLLS_BEFORE_LOSS: u32 = 500;
 pub(super) struct Inbox {
     pub(super) buffers: Buffers,
     pub(super) peers: Box<[Incoming]>,
+    pub(super) fetches: Fetches,
     pub(super) arrived: VecDeque<Arrived>,
     pub(super) polls_in_vain: u32,
     /// Times in a row that the event of the provider was there and nothing came.
@@ -64,6 +67,7 @@ impl Inbox {
         Self {
             buffers: Buffers::new(),
             peers: peers.map(incoming).collect(),
+            fetches: Fetches::new(outgoing.peers.len()),
             arrived: VecDeque::with_capacity(KEPT_EVENTS),
             polls_in_vain: 0,
             ready_in_vain: 0,
@@ -93,16 +97,9 @@ impl OfiRail {
     pub(super) fn advance(&self, inbox: &mut Inbox) -> usize {
         self.give_buffers(inbox);
         let mut taken = 0;
-        let empty = Completion {
-            op_context: ptr::null_mut(),
-            flags: 0,
-            len: 0,
-            buf: ptr::null_mut(),
-            data: 0,
-        };
-        let mut batch = [empty; BATCH];
+        let mut batch = [Completion::EMPTY; BATCH];
         for _ in 0..BATCHES {
-            let count = match self.endpoint.take(&mut batch) {
+            let count = match self.endpoint.queue().take(&mut batch) {
                 Taken::Completions(count) => {
                     batch[..count].iter().for_each(|completion| self.complete(completion, inbox));
                     count
@@ -118,16 +115,21 @@ impl OfiRail {
                 break;
             }
         }
+        taken += self.advance_fetches(inbox);
         if taken > 0 {
             inbox.ready_in_vain = 0;
         }
         self.give_buffers(inbox);
         let packets = self.packets();
+        let exposed = self.announcements.as_ref().map(Announcements::exposed);
+        if let Some(announcements) = &self.announcements {
+            announcements.resume(&packets);
+        }
         for (process, _) in self.live() {
             self.emulation.resume(process, &packets, &self.registrations);
             let incoming = &mut inbox.peers[process as usize];
             if incoming.owes_greeting {
-                incoming.owes_greeting = !packets.push_control(process, Control::Greeting);
+                incoming.owes_greeting = !packets.push_control(process, Control::Greeting(exposed));
             }
         }
         taken
@@ -223,7 +225,8 @@ impl OfiRail {
     fn control(&self, from: u32, control: Control, inbox: &mut Inbox) -> Result<(), Malformed> {
         let incoming = &mut inbox.peers[from as usize];
         match control {
-            Control::Greeting if !incoming.has_greeted => {
+            Control::Greeting(exposed) if !incoming.has_greeted => {
+                inbox.fetches.expose(from, exposed);
                 incoming.has_greeted = true;
                 incoming.owes_greeting = from > self.process;
                 Ok(())
@@ -232,7 +235,15 @@ impl OfiRail {
                 self.lose(from, LossReason::Ended, inbox);
                 Ok(())
             }
-            _ => Err(Malformed("a frame of control that does not follow")),
+            Control::Announcement(announcement) => self.fetch(from, announcement, inbox),
+            Control::Fetched { block, status } => {
+                let announcements =
+                    self.announcements.as_ref().ok_or(Malformed("the end of no announcement"))?;
+                let ended = announcements.answered(from, block, status)?;
+                inbox.arrived.push_back(Arrived::Event(ended));
+                Ok(())
+            }
+            Control::Greeting(_) => Err(Malformed("a frame of control that does not follow")),
         }
     }
 
@@ -254,7 +265,15 @@ impl OfiRail {
     fn lose(&self, process: u32, reason: LossReason, inbox: &mut Inbox) {
         let Some(peer) = self.outgoing.peer(process) else { return };
         if peer.lose() {
+            // Before anybody learns of the loss, and gives memory back.
+            inbox.fetches.lose(process);
             let arrived = &mut inbox.arrived;
+            if let Some(announcements) = &self.announcements {
+                let has_left = reason == LossReason::Ended && !peer.has_failed();
+                let is_gone = has_left || self.control.is_lost(process);
+                announcements
+                    .lose(process, is_gone, &mut |event| arrived.push_back(Arrived::Event(event)));
+            }
             self.emulation.lose(process, reason, &mut |event| {
                 arrived.push_back(Arrived::event(event));
             });

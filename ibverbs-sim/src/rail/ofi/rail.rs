@@ -2,11 +2,15 @@
 //! The rail itself: its peers, its registrations, and the thread that polls.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
+    ffi::c_void,
     mem,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    ptr::NonNull,
-    sync::atomic::{AtomicBool, Ordering},
+    ptr::{self, NonNull},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,13 +18,14 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd};
 use talpf_primitives::{Mutex, TryLock};
 
 use super::{
-    ALL_CONTEXTS, EAGER_BYTES, OfiError,
+    ALL_CONTEXTS, EAGER_BYTES, OfiError, abi,
+    announcements::{self, Announcements, LongWrite},
     endpoint::{Endpoint, Registered},
     incoming::{Arrived, BUFFER_BYTES, BUFFERS},
     join::Joined,
     memory::{Contexts, PacketMemory},
     outgoing::{Outgoing, Packets, Peer},
-    packet::Control,
+    packet::{Announcement, Control},
     progress::{Inbox, KEPT_EVENTS, POLLS_BETWEEN_CHECKS},
 };
 use crate::{
@@ -50,9 +55,16 @@ pub struct OfiRail {
     /// Registration of the buffers, where the provider needs one.
     pub(super) buffers_registered: Option<Registered>,
     pub(super) outgoing: Outgoing,
+    /// Long writes of this process; `None` with a provider whose peers cannot read for them.
+    pub(super) announcements: Option<Announcements>,
+    /// Registrations for local operations, where the provider needs them, by the numbers of their keys.
+    local: Mutex<HashMap<u64, Registered>>,
+    pub(super) inbox: Mutex<Inbox>,
     pub(super) endpoint: Endpoint,
     pub(super) contexts: Contexts,
     pub(super) buffers: PacketMemory,
+    /// Memory of the announcements, which the endpoint may be sending.
+    _announced: Option<Arc<PacketMemory>>,
     /// Connections whose end is that of a peer.
     pub(super) control: SocketWire,
     pub(super) silent: Box<[AtomicBool]>,
@@ -61,8 +73,7 @@ pub struct OfiRail {
     /// Readable once a thread has left events for the one that polls.
     pub(super) event: OwnedFd,
     /// Readable with the completion queue, the control connections, or the event.
-    sleep_on: OwnedFd,
-    pub(super) inbox: Mutex<Inbox>,
+    pub(super) sleep_on: OwnedFd,
     /// Held by the thread that polls.
     passed_on: TryLock<PassedOn>,
 }
@@ -74,8 +85,17 @@ struct PassedOn {
 }
 
 impl OfiRail {
+    /// Most bytes of a message.
+    pub const MESSAGE_BYTES: usize = EAGER_BYTES;
+    /// Bytes of a write from which on its target reads them by RMA. For fewer, messages are faster: over
+    /// TCP, a write of as many takes as long either way.
+    pub const LONG_BYTES: usize = 128 << 10;
+    /// Most bytes of a write that its target reads by RMA.
+    pub const MAX_LONG_BYTES: usize = announcements::MAX_BYTES;
+
     pub(super) fn new(parts: Joined) -> Result<Self, OfiError> {
-        let Joined { endpoint, outgoing, buffers, buffers_registered, control, run } = parts;
+        let Joined { endpoint, outgoing, buffers, buffers_registered, announcements, control, run } =
+            parts;
         let (process, processes) = (control.process(), control.processes());
         let system = |what| {
             move |error: rustix::io::Errno| OfiError::System { what, reason: error.to_string() }
@@ -83,7 +103,8 @@ impl OfiRail {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let event = event.map_err(system("an event"))?;
         let sleep_on = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("an event"))?;
-        let descriptors = [Some(event.as_fd()), endpoint.descriptor(), control.descriptor()];
+        let descriptors =
+            [Some(event.as_fd()), endpoint.queue().descriptor(), control.descriptor()];
         for descriptor in descriptors.into_iter().flatten() {
             let data = epoll::EventData::new_u64(0);
             let added = epoll::add(&sleep_on, descriptor, data, epoll::EventFlags::IN);
@@ -98,6 +119,10 @@ impl OfiRail {
             emulation: Emulation::new(processes),
             buffers_registered,
             outgoing,
+            _announced: announcements.as_ref().map(Announcements::memory),
+            announcements,
+            local: Mutex::new(HashMap::new()),
+            inbox: Mutex::new(inbox),
             endpoint,
             contexts: Contexts::new(ALL_CONTEXTS),
             buffers,
@@ -106,7 +131,6 @@ impl OfiRail {
             is_armed: AtomicBool::new(false),
             event,
             sleep_on,
-            inbox: Mutex::new(inbox),
             passed_on: TryLock::new(PassedOn { events, messages: [0; BUFFERS] }),
         })
     }
@@ -160,7 +184,7 @@ impl OfiRail {
     }
 
     /// Wakes the thread that sleeps.
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         // A full event is readable.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
@@ -183,6 +207,30 @@ impl OfiRail {
         let operation = Operation::new(kind, local, claim, context);
         // SAFETY: the contract of this function.
         unsafe { self.emulation.post(to, operation, &self.packets(), &self.registrations) }
+    }
+
+    /// Announces the bytes of a long write; they are copied. `None` if it is to be carried out by frames.
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for reads, and be changed by nobody, during the call.
+    unsafe fn announce(&self, to: u32, write: LongWrite) -> Option<Result<Posted, RailError>> {
+        let announcements = self.announcements.as_ref()?;
+        if let Err(error) = self.peer(to) {
+            return Some(Err(error));
+        }
+        // SAFETY: the contract of this function.
+        let posted = unsafe { announcements.post(to, write, &self.packets()) }?;
+        Some(posted.map(|()| Posted::UnderWay))
+    }
+
+    /// Returns what the registration of a key has for local operations, if the provider has it as it
+    /// needs it.
+    pub(super) fn local_descriptor(&self, key: u64) -> Option<*mut c_void> {
+        if !self.endpoint.needs_local() {
+            return Some(ptr::null_mut());
+        }
+        self.local.lock().get(&key).map(Registered::descriptor)
     }
 
     /// Passes an event on.
@@ -223,18 +271,35 @@ impl Rail for OfiRail {
             notice_bytes: 4,
             needs_peer_processor: true,
             is_mapped: false,
-            has_event: self.endpoint.descriptor().is_some(),
+            long_bytes: self.announcements.as_ref().map(|_| Self::LONG_BYTES),
+            has_event: self.endpoint.queue().descriptor().is_some(),
         }
     }
 
     unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError> {
         // SAFETY: the contract of this function.
         let key = unsafe { self.registrations.insert(memory, access)? };
+        let is_fetched_to = access.contains(Access::REMOTE_WRITE) && !memory.is_empty();
+        if is_fetched_to && self.endpoint.needs_local() {
+            let wanted = key.number().rotate_left(u32::BITS);
+            // SAFETY: the contract of this function: deregistering waits for fetches, and closes this.
+            let registered = unsafe { self.endpoint.register(memory, abi::READ, wanted) };
+            let Ok(registered) = registered else {
+                self.registrations.remove(key)?;
+                return Err(RailError::Refused);
+            };
+            self.local.lock().insert(key.number(), registered);
+        }
         Ok(RailKey::from_number(key.number()))
     }
 
     fn deregister(&self, key: &RailKey) -> Result<(), RailError> {
-        self.registrations.remove(KeyNumber::from_claim(key.number()))
+        let key = KeyNumber::from_claim(key.number());
+        self.registrations.remove(key)?;
+        self.close_key(key);
+        let registered = self.local.lock().remove(&key.number());
+        drop(registered);
+        Ok(())
     }
 
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
@@ -256,8 +321,36 @@ impl Rail for OfiRail {
         notice: Option<u32>,
         context: u64,
     ) -> Result<Posted, RailError> {
-        // SAFETY: the contract of this function.
+        if local.len() >= Self::LONG_BYTES {
+            let (key, offset) = (remote.key.number(), remote.offset);
+            let announcement = Announcement { key, offset, notice, ..Announcement::default() };
+            let write = LongWrite { local, announcement, context };
+            // SAFETY: the contract of this function.
+            if let Some(posted) = unsafe { self.announce(to, write) } {
+                return posted;
+            }
+        }
+        // SAFETY: as above.
         unsafe { self.emulate(to, OperationKind::Write { notice }, local, remote, context) }
+    }
+
+    unsafe fn write_long(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        let (key, permit) = (remote.key.number(), permit.number());
+        let announcement =
+            Announcement { key, offset: remote.offset, permit, ..Announcement::default() };
+        if local.len() < Self::LONG_BYTES || permit == 0 {
+            return Ok(false);
+        }
+        // SAFETY: the contract of this function.
+        let posted = unsafe { self.announce(to, LongWrite { local, announcement, context }) };
+        posted.map_or(Ok(false), |posted| posted.map(|_| true))
     }
 
     unsafe fn read(
@@ -278,6 +371,7 @@ impl Rail for OfiRail {
         if self.is_armed.load(Ordering::Relaxed) {
             self.is_armed.store(false, Ordering::Relaxed);
             inbox.polls_in_vain = POLLS_BETWEEN_CHECKS;
+            inbox.fetches.woken();
             // The event is not blocking, and empty if nobody has woken this process.
             let _ = rustix::io::read(&self.event, &mut [0; size_of::<u64>()]);
         }
@@ -305,7 +399,10 @@ impl Rail for OfiRail {
 
     fn has_unsent(&self) -> bool {
         let mut live = self.live();
-        self.outgoing.has_unsent() || live.any(|(process, _)| self.emulation.has_unsent(process))
+        let has_announcements = self.announcements.as_ref().is_some_and(Announcements::has_unsent);
+        has_announcements
+            || self.outgoing.has_unsent()
+            || live.any(|(process, _)| self.emulation.has_unsent(process))
     }
 
     fn is_lost(&self, process: u32) -> bool {
@@ -331,19 +428,26 @@ impl Rail for OfiRail {
             return Armed::Ready;
         }
         // Room in what the provider queues is no event.
-        if self.live().any(|(process, _)| self.emulation.has_unsent(process)) {
+        if inbox.fetches.has_waiting()
+            || self.announcements.as_ref().is_some_and(Announcements::has_unsent)
+            || self.live().any(|(process, _)| self.emulation.has_unsent(process))
+        {
             return Armed::Nothing;
         }
-        match self.endpoint.descriptor() {
-            None => Armed::Nothing,
-            Some(_) if !self.endpoint.may_sleep() => Armed::Ready,
-            Some(event) if is_readable(event) => {
-                inbox.ready_in_vain += 1;
-                let is_stuck = inbox.ready_in_vain > READY_IN_VAIN;
-                if is_stuck { Armed::Nothing } else { Armed::Ready }
+        let reads = inbox.fetches.reader().map(|reader| &reader.queue);
+        let mut is_ready = false;
+        for queue in [Some(self.endpoint.queue()), reads].into_iter().flatten() {
+            match queue.descriptor() {
+                None => return Armed::Nothing,
+                Some(_) if !self.endpoint.may_sleep(queue) => return Armed::Ready,
+                Some(event) => is_ready |= is_readable(event),
             }
-            Some(_) => Armed::Descriptor(self.sleep_on.as_fd()),
         }
+        if !is_ready {
+            return Armed::Descriptor(self.sleep_on.as_fd());
+        }
+        inbox.ready_in_vain += 1;
+        if inbox.ready_in_vain > READY_IN_VAIN { Armed::Nothing } else { Armed::Ready }
     }
 }
 
@@ -359,8 +463,13 @@ impl Drop for OfiRail {
         let mut attempts = ConnectAttempts::new(LAST_PACKETS);
         // Who has ended takes no packets, and libfabric may not say so.
         let is_there = |process: u32| self.peer(process).is_ok() && !self.control.is_lost(process);
+        // A peer that gets the last packet reads no more of what was announced to it.
+        let announcements =
+            |process| self.announcements.as_ref().is_some_and(|all| all.has_under_way(process));
         let is_owed = |process: &u32| {
-            is_there(*process) && !self.packets().push_control(*process, Control::Parting)
+            is_there(*process)
+                && (announcements(*process)
+                    || !self.packets().push_control(*process, Control::Parting))
         };
         loop {
             owed.retain(is_owed);

@@ -275,6 +275,7 @@ impl Rail for ShmRail {
             notice_bytes: 4,
             needs_peer_processor: !self.peers.0.iter().flatten().all(is_reachable),
             is_mapped: true,
+            long_bytes: None,
             has_event: true,
         }
     }

@@ -16,10 +16,10 @@ mod operations;
 pub(super) use self::info::{DomainAttributes, FabricAttributes, Info};
 pub(super) use self::objects::{
     AddressVector, AddressVectorAttributes, AddressVectorCalls, Calls, CompletionQueue,
-    CompletionQueueAttributes, CompletionQueueCalls, Domain, Endpoint, Fabric, FabricCalls, Fid,
-    MemoryCalls, MemoryRegion, MessageCalls,
+    CompletionQueueAttributes, CompletionQueueCalls, Domain, DomainCalls, Endpoint, Fabric,
+    FabricCalls, Fid, MemoryCalls, MemoryRegion, MessageCalls, RmaCalls,
 };
-pub(super) use self::operations::{Completion, ErrorEntry, Message};
+pub(super) use self::operations::{Completion, ErrorEntry, Message, RmaAddress, RmaMessage};
 
 /// Version 1.17 of the interface.
 pub(super) const API_VERSION: u32 = 1 << 16 | 17;
@@ -30,9 +30,13 @@ pub(super) const ADDRESS_UNSPECIFIED: Address = u64::MAX;
 
 pub(super) const MSG: u64 = 1 << 1;
 pub(super) const RMA: u64 = 1 << 2;
+pub(super) const READ: u64 = 1 << 8;
 pub(super) const RECV: u64 = 1 << 10;
 pub(super) const TRANSMIT: u64 = 1 << 11;
+pub(super) const REMOTE_READ: u64 = 1 << 12;
 pub(super) const MULTI_RECV: u64 = 1 << 16;
+
+pub(super) const COMPLETION: u64 = 1 << 24;
 
 /// Mode bits: operations bring memory of 4 or 8 pointers that the provider uses.
 pub(super) const CONTEXT: u64 = 1 << 59;

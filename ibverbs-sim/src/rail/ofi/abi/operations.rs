@@ -47,6 +47,17 @@ pub(in super::super) struct Completion {
     pub(in super::super) data: u64,
 }
 
+impl Completion {
+    /// Place for a completion.
+    pub(in super::super) const EMPTY: Self = Self {
+        op_context: std::ptr::null_mut(),
+        flags: 0,
+        len: 0,
+        buf: std::ptr::null_mut(),
+        data: 0,
+    };
+}
+
 /// Completion of an operation that has failed; `struct fi_cq_err_entry`.
 #[repr(C)]
 pub(in super::super) struct ErrorEntry {
