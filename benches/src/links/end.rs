@@ -29,6 +29,8 @@ pub(super) struct End {
     _memory: Memory,
     /// Notices that have arrived and were not taken.
     notices: Vec<u32>,
+    /// Writes that are under way.
+    under_way: usize,
     is_lost: bool,
 }
 
@@ -75,7 +77,17 @@ impl End {
         let peer_key = peer_key.unwrap_or(key);
         let source = vec![1; LARGEST].into_boxed_slice();
         let notices = Vec::with_capacity(1 << 12);
-        Ok(Self { rail, to, peer_key, key, source, _memory: memory, notices, is_lost: false })
+        Ok(Self {
+            rail,
+            to,
+            peer_key,
+            key,
+            source,
+            _memory: memory,
+            notices,
+            under_way: 0,
+            is_lost: false,
+        })
     }
 
     /// Writes to the peer with a notice.
@@ -85,7 +97,11 @@ impl End {
         loop {
             // SAFETY: nobody changes the source.
             match unsafe { self.rail.write(self.to, local, &remote, Some(notice), 0) } {
-                Ok(Posted::Ended(_) | Posted::UnderWay) => return,
+                Ok(Posted::Ended(_)) => return,
+                Ok(Posted::UnderWay) => {
+                    self.under_way += 1;
+                    return;
+                }
                 Err(RailError::NoRoom { .. }) => self.poll(),
                 Err(_) => {
                     self.is_lost = true;
@@ -96,9 +112,10 @@ impl End {
     }
 
     fn poll(&mut self) {
-        let (notices, is_lost) = (&mut self.notices, &mut self.is_lost);
+        let Self { notices, under_way, is_lost, .. } = self;
         self.rail.poll(&mut |event| match event {
             RailEvent::Notice { notice, .. } if notice != NO_ANSWER => notices.push(notice),
+            RailEvent::Completed { .. } => *under_way -= 1,
             RailEvent::Lost { .. } => *is_lost = true,
             _ => {}
         });
@@ -145,7 +162,7 @@ impl End {
         start.elapsed().as_nanos() as f64 / (2 * times) as f64
     }
 
-    /// Measures writes with notices, one behind the other, until the last one was answered.
+    /// Measures writes with notices, one behind the other, until all have ended and one more was answered.
     ///
     /// **Units**: seconds a write.
     pub(super) fn stream_s(&mut self, size: usize, writes: usize) -> f64 {
@@ -153,6 +170,9 @@ impl End {
         let start = Instant::now();
         for _ in 1..writes {
             self.write(size, NO_ANSWER);
+        }
+        while self.under_way > 0 && !self.is_lost {
+            self.poll();
         }
         self.write(size, 1);
         self.next();

@@ -3,12 +3,14 @@
 //! Two processes on two cores, each with memory that the other may write. A ping-pong of writes with
 //! notices gives the time of one way, for short and long writes; streams of writes of 8 bytes and of
 //! 1 MiB with notices give their rate. A program of one rank in each process measures supersteps and
-//! puts. In the same rounds, the peer is the least that any of it can cost: two threads on two cores
-//! that pass a flag on a cache line, and copy before that.
+//! puts, short and long. In the same rounds, the peer is the least that any of it can cost: two threads on two cores
+//! that pass a flag on a cache line, and copy before that. For the rail on libfabric it is a program in C
+//! on the same provider as well, where that can be compiled.
 
 mod bare;
 mod end;
 mod join;
+mod libfabric;
 mod program;
 
 use std::fs;
@@ -26,6 +28,7 @@ use crate::error::Error;
 use crate::measure::{REPETITIONS, Report};
 use crate::print_line::print_line;
 use end::{End, SIZES};
+use libfabric::Libfabric;
 use program::Figures;
 
 /// Options of the benchmark.
@@ -74,10 +77,12 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     let core = sched_getcpu();
     print_line(format_args!("links: {}; one process on core {core}, one on the others", machine()));
     let (rounds, repetitions) = if options.quick { (50, 2) } else { (2_000, REPETITIONS) };
+    let long_writes = (rounds / 20).max(8);
     let mut links = Vec::new();
     for kind in Kind::ALL.into_iter().filter(|kind| is_there(*kind)) {
         links.push((kind, Link::start(kind, core)?));
     }
+    let libfabric = Libfabric::find(core);
     let mut figures: Vec<(String, &'static str, Vec<f64>)> = Vec::new();
     let mut add = |name: String, unit, value| match figures.iter_mut().find(|it| it.0 == name) {
         Some((.., values)) => values.push(value),
@@ -104,15 +109,19 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         for (kind, link) in &mut links {
             let write_s = link.sample(|here| here.stream_s(8, rounds * 50))?;
             add(format!("links.{}_8_rate", kind.name()), "M/s", 1e-6 / write_s);
-            let write_s = link.sample(|here| here.stream_s(1 << 20, (rounds / 20).max(8)))?;
-            add(
-                format!("links.{}_1_mib_rate", kind.name()),
-                "GB/s",
-                1e-9 * (1 << 20) as f64 / write_s,
-            );
+            let write_s = link.sample(|here| here.stream_s(1 << 20, long_writes))?;
+            let rate = 1e-9 * (1 << 20) as f64 / write_s;
+            add(format!("links.{}_1_mib_rate", kind.name()), "GB/s", rate);
+            if let (Kind::Ofi, Some(libfabric)) = (*kind, &libfabric) {
+                let bare = libfabric.run(rounds, long_writes)?;
+                add("links.libfabric_message_8_ns".into(), "ns", bare.one_way_ns);
+                add("links.libfabric_1_mib_rate".into(), "GB/s", bare.stream_gbs);
+                add("links.ofi_1_mib_vs_libfabric".into(), "x", rate / bare.stream_gbs);
+            }
             let figures = link.program(repetition as u8 + 1, rounds)?;
             add(format!("links.{}_superstep_us", kind.name()), "us", figures.superstep_us);
             add(format!("links.{}_put_8_rate", kind.name()), "M/s", figures.puts_m_s);
+            add(format!("links.{}_put_1_mib_rate", kind.name()), "GB/s", figures.long_gb_s);
         }
     }
     let mut report = Report::new("");
