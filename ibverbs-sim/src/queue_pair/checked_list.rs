@@ -19,7 +19,8 @@ pub(crate) struct CheckedList<M> {
 }
 
 impl<M: Copy> CheckedList<M> {
-    #[inline]
+    // As a call it would copy all pieces, of which most messages have one.
+    #[inline(always)]
     fn check(
         list: &[ScatterGather],
         empty: M,

@@ -253,10 +253,17 @@ impl Shared {
 
     /// Returns `true` if a task is ready that any worker may run.
     pub(crate) fn has_ready(&self) -> bool {
+        self.has_ready_beside(None)
+    }
+
+    /// Returns `true` if a task is ready that any worker may run, beside those in the queues of a worker.
+    #[inline]
+    pub(super) fn has_ready_beside(&self, index: Option<usize>) -> bool {
+        let mut slots = self.slots.iter().enumerate();
         !self.injector.is_empty()
             || !self.returned.is_empty()
             || !self.priorities.is_empty()
-            || self.slots.iter().any(|slot| slot.has_ready())
+            || slots.any(|(other, slot)| Some(other) != index && slot.has_ready())
     }
 
     /// Returns `true` if a worker has a task in its next slot.
