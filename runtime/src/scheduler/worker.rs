@@ -181,13 +181,8 @@ impl Worker {
     /// Returns `true` if the running task is all that this worker has to do.
     #[inline]
     pub(super) fn has_nothing_else(&self) -> bool {
-        let slot = self.slot();
-        // The own deques without the fences that the view of other workers needs.
-        self.shared.spins()
-            && slot.hot.next.peek().is_none()
-            && self.deques.is_empty()
-            && slot.affinity_queue.is_empty()
-            && !self.shared.has_ready_beside(Some(self.index))
+        let has_own = self.slot().has_own_ready(&self.deques);
+        self.shared.spins() && !has_own && !self.shared.has_ready_beside(Some(self.index))
     }
 
     /// Counts a completed task of this runtime.

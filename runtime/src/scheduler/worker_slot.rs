@@ -7,7 +7,7 @@ use talpf_primitives::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::idle_set::PushMark;
 use super::idleness::IdleWaiters;
 use super::meter::Meter;
-use super::policy::depth_first::Stealers;
+use super::policy::depth_first::{Deques, Stealers};
 use super::policy::next_slot::{EMPTY, NextSlot, some};
 use crate::record::RecordId;
 
@@ -105,5 +105,12 @@ impl WorkerSlot {
     /// Returns `true` if a task is ready here that another worker may run.
     pub(super) fn has_ready(&self) -> bool {
         !self.stealers.is_empty() || !self.affinity_queue.is_empty()
+    }
+
+    /// Returns `true` if a task is ready here for the worker, whose deques are `deques`: without the fences that
+    /// the view of other workers needs.
+    #[inline]
+    pub(super) fn has_own_ready(&self, deques: &Deques) -> bool {
+        self.hot.next.peek().is_some() || !deques.is_empty() || !self.affinity_queue.is_empty()
     }
 }
