@@ -1,10 +1,10 @@
 #![allow(unsafe_code, reason = "checked memory is passed to the rail")]
 //! Memory that processes share by their rail, so that requests need no packet for their data.
 //!
-//! A process registers its regions with the rail, too, if that maps memory or carries out long writes, and announces the keys
-//! to all others. A queue pair that is connected to another process registers a *permit*, which is
-//! memory of no bytes: its key is open as long as the queue pair responds, and the peer gets it with
-//! an acknowledgement. Whoever has both keys copies by `Rail::write_at_once` and
+//! A process registers its regions with the rail, too, if that maps memory or carries out long
+//! writes, and announces the keys to all others. A queue pair that is connected to another process
+//! registers a *permit*, which is memory of no bytes: its key is open as long as the queue pair
+//! responds, and the peer gets it with an acknowledgement. Whoever has both keys copies by `Rail::write_at_once` and
 //! `Rail::read_at_once`, which touch nothing once either is closed. A copy that is refused is no
 //! error: the request goes as a packet instead, and the responder decides.
 

@@ -42,8 +42,8 @@ impl Reader {
     ///
     /// # Safety
     ///
-    /// Memory, with what its registration has for local operations, and context are valid, and used by nobody else, until the completion with the context, or
-    /// until the reader was closed.
+    /// Memory, with what its registration has for local operations, and context are valid, and used
+    /// by nobody else, until the completion with the context, or until the reader was closed.
     pub(super) unsafe fn read(
         &self,
         from: abi::Address,
