@@ -1,8 +1,7 @@
 //! Chunks whose memory is touched before streams need them, so that no worker waits for pages from the
 //! kernel while it records.
 //!
-//! The pool is filled before the first stream that takes such chunks begins: a run that records no more
-//! than that gets no page meanwhile. A page is not cheap: the kernel clears it, and a virtual machine may
+//! The pool is filled before the run begins: one that records no more than that gets no page meanwhile. A page is not cheap: the kernel clears it, and a virtual machine may
 //! have to get it from its host, for milliseconds that a core of the run lacks. Who takes one of the last
 //! chunks wakes the thread of the pool, which adds a page at a time and ends with the recorder. Nobody
 //! waits for the lock of the pool: a stream that finds it held, or the pool empty, allocates by itself. The

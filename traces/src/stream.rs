@@ -52,16 +52,7 @@ pub struct Stream {
 impl Stream {
     pub(crate) fn new(recorder: Recorder, worker: u32) -> Self {
         let remaining = recorder.limits().records;
-        let part = |part: usize| CHUNK_RECORDS.min((remaining / part).max(1));
-        let chunk_records = match (recorder.spill(), recorder.limits().keep) {
-            (Some(_), _) => part(SPILLED_PART),
-            (None, Keep::First) => CHUNK_RECORDS,
-            // A chunk is dropped as a whole.
-            (None, Keep::Last) => part(DROPPED_PART),
-        };
-        if chunk_records.min(remaining) == CHUNK_RECORDS {
-            recorder.pool().start(remaining / CHUNK_RECORDS);
-        }
+        let chunk_records = chunk_records(&recorder);
         let share = recorder.spill().map(|_| Share::new(worker, remaining / chunk_records));
         Self {
             worker,
@@ -96,9 +87,8 @@ impl Stream {
     ///
     /// **Units**: nanoseconds since the start of the run. **Ordering**: times
     /// should not decrease; the writer sorts them if they do. **Cost**: a few
-    /// nanoseconds; every 1,638 records 64 KiB of memory, from the 16 MiB that the
-    /// recorder has touched at its first stream, to which a thread adds, unless
-    /// [prepared](Self::prepare).
+    /// nanoseconds; every 1,638 records 64 KiB of memory, unless this stream or the
+    /// [recorder](Recorder::prepare) was prepared.
     #[inline]
     pub fn record(&mut self, time_ns: u64, event: Event) {
         let record = Record { time_ns, event };
@@ -222,6 +212,17 @@ impl Stream {
             Some((share, spill)) => spill.add(share, chunk),
             None => self.full.push_back(chunk),
         }
+    }
+}
+
+/// Returns the number of records of a chunk of the streams of a recorder.
+pub(crate) fn chunk_records(recorder: &Recorder) -> usize {
+    let part = |part: usize| CHUNK_RECORDS.min((recorder.limits().records / part).max(1));
+    match (recorder.spill(), recorder.limits().keep) {
+        (Some(_), _) => part(SPILLED_PART),
+        (None, Keep::First) => CHUNK_RECORDS,
+        // A chunk is dropped as a whole.
+        (None, Keep::Last) => part(DROPPED_PART),
     }
 }
 

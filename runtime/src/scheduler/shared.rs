@@ -125,6 +125,9 @@ impl Shared {
         let steals_at_once = oversubscribed || !config.policies.has(Policy::StealDelay);
         let steal_delay = StealDelay::new(config.idle, steals_at_once);
         let virtual_time = config.virtual_time.clone().map(VirtualState::new);
+        if let (Some(recorder), None) = (&config.recorder, &virtual_time) {
+            recorder.prepare();
+        }
         let (clock, virtual_time) = match virtual_time {
             Some((clock, state)) => (clock, Some(Box::new(state))),
             None => (Clock::start(), None),

@@ -196,9 +196,12 @@ fn ends_fail_with_the_rank_that_failed() {
         });
         assert!(ended.is_err());
         for error in failures.lock().unwrap().iter() {
-            // A receiver that its failing rank drops is known first.
-            if !matches!(error, Error::Queue(QueueError::ReceiverDropped { receiver: Rank(0), .. }))
-            {
+            // A receiver that its failing rank drops is known first, and a sender may fail because of that
+            // before the other one knows more.
+            let is_dropped =
+                error.to_string().contains("of rank 0, which has dropped its receiver");
+            assert!(failing == 0 || !is_dropped, "{error}");
+            if !is_dropped {
                 queue_failed(error, &[&format!("rank {failing}"), "slot 99"]);
             }
         }
