@@ -127,10 +127,9 @@ impl SuperstepExchange {
         self.barrier.outcome_of(phase).map(|notes| notes & ROUNDS != 0)
     }
 
-    /// Registers a waker to be called at the end of a phase, or at a failure. Returns `false` if the phase has
-    /// ended.
-    pub(crate) fn wake_at_end(&self, phase: u64, waker: Waker) -> bool {
-        self.barrier.announce(phase, waker)
+    /// Registers a waker to be called at the end of a phase, or at a failure. The caller checks both once more.
+    pub(crate) fn wake_at_end(&self, phase: u64, waker: Waker) {
+        self.barrier.announce(phase, waker);
     }
 
     /// Wakes all that wait, as the run has failed or ended.

@@ -115,12 +115,17 @@ impl Fetches {
     /// Refuses the announcements of which a fetch needs a key. Afterwards the provider writes nothing by it.
     pub(super) fn close(&mut self, key: KeyNumber) {
         let number = key.number();
-        for Fetch { from, announcement, .. } in self
-            .cancel(|fetch| [fetch.announcement.key, fetch.announcement.permit].contains(&number))
-        {
-            self.announced[from as usize] &= !(1 << announcement.block);
-            self.answers.push_back((from, announcement.block, CompletionStatus::RemoteAccess));
+        let needs_it =
+            |fetch: &Fetch| [fetch.announcement.key, fetch.announcement.permit].contains(&number);
+        for Fetch { from, announcement, .. } in self.cancel(needs_it) {
+            self.answer(from, announcement.block, CompletionStatus::RemoteAccess);
         }
+    }
+
+    /// Ends an announcement of a peer, which gets an answer.
+    fn answer(&mut self, to: u32, block: u32, status: CompletionStatus) {
+        self.announced[to as usize] &= !(1 << block);
+        self.answers.push_back((to, block, status));
     }
 
     /// Takes fetches back. If the provider has one of them, the reader is closed, and those that stay
@@ -148,7 +153,6 @@ impl Fetches {
         let number = self.contexts.number(context)?;
         let fetch = self.under_way[number].take()?;
         self.count -= 1;
-        self.announced[fetch.from as usize] &= !(1 << fetch.announcement.block);
         Some(fetch)
     }
 }
@@ -171,7 +175,7 @@ impl OfiRail {
         }
         let announced = &mut fetches.announced[from as usize];
         if *announced & 1 << block != 0 {
-            return Err(Malformed("an announcement of bytes that it announcements already"));
+            return Err(Malformed("an announcement of bytes that are announced already"));
         }
         *announced |= 1 << block;
         match self.target(&announcement) {
@@ -180,12 +184,7 @@ impl OfiRail {
                 self.begin_fetches(fetches);
             }
             None => {
-                *announced &= !(1 << block);
-                fetches.answers.push_back((
-                    from,
-                    announcement.block,
-                    CompletionStatus::RemoteAccess,
-                ));
+                fetches.answer(from, announcement.block, CompletionStatus::RemoteAccess);
                 self.send_answers(fetches);
             }
         }
@@ -228,11 +227,7 @@ impl OfiRail {
                     if let Some(notice) = announcement.notice {
                         arrived.push_back(Arrived::Event(RailEvent::Notice { from, notice }));
                     }
-                    fetches.answers.push_back((
-                        from,
-                        announcement.block,
-                        CompletionStatus::Success,
-                    ));
+                    fetches.answer(from, announcement.block, CompletionStatus::Success);
                 }
             }
             Some(Taken::Failure(entry)) => {

@@ -224,6 +224,13 @@ impl OfiRail {
         Some(posted.map(|()| Posted::UnderWay))
     }
 
+    /// Returns `true` if there was no room for a part of an operation.
+    fn has_unsent_operations(&self) -> bool {
+        let mut live = self.live();
+        self.announcements.as_ref().is_some_and(Announcements::has_unsent)
+            || live.any(|(process, _)| self.emulation.has_unsent(process))
+    }
+
     /// Returns what the registration of a key has for local operations, if the provider has it as it
     /// needs it.
     pub(super) fn local_descriptor(&self, key: u64) -> Option<*mut c_void> {
@@ -398,11 +405,7 @@ impl Rail for OfiRail {
     }
 
     fn has_unsent(&self) -> bool {
-        let mut live = self.live();
-        let has_announcements = self.announcements.as_ref().is_some_and(Announcements::has_unsent);
-        has_announcements
-            || self.outgoing.has_unsent()
-            || live.any(|(process, _)| self.emulation.has_unsent(process))
+        self.outgoing.has_unsent() || self.has_unsent_operations()
     }
 
     fn is_lost(&self, process: u32) -> bool {
@@ -428,10 +431,7 @@ impl Rail for OfiRail {
             return Armed::Ready;
         }
         // Room in what the provider queues is no event.
-        if inbox.fetches.has_waiting()
-            || self.announcements.as_ref().is_some_and(Announcements::has_unsent)
-            || self.live().any(|(process, _)| self.emulation.has_unsent(process))
-        {
+        if inbox.fetches.has_waiting() || self.has_unsent_operations() {
             return Armed::Nothing;
         }
         let reads = inbox.fetches.reader().map(|reader| &reader.queue);
