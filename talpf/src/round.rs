@@ -5,11 +5,13 @@
 //! once every operation has been posted.
 
 mod handles;
+mod parked_count;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use self::handles::Handles;
+use self::parked_count::ParkedCount;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::peer::Engine;
@@ -31,8 +33,7 @@ pub(crate) struct RoundOf<S> {
     posted_ns: AtomicU64,
     /// Number of operations by target.
     sent: Box<[AtomicU32]>,
-    /// Number of operations that are parked at their targets.
-    parked: AtomicU32,
+    pub(crate) parked: ParkedCount,
     /// Set once a target has had more than its share of the limit of the round.
     uneven: AtomicBool,
     /// Set once an operation is missing, which will never be posted.
@@ -71,7 +72,7 @@ impl<S: RoundOwner> RoundOf<S> {
             open: Handles::new(),
             posted_ns: AtomicU64::new(0),
             sent: (0..sender.ranks()).map(|_| AtomicU32::new(0)).collect(),
-            parked: AtomicU32::new(0),
+            parked: ParkedCount::new(),
             uneven: AtomicBool::new(false),
             missing: AtomicBool::new(false),
             declared: AtomicBool::new(false),
@@ -125,7 +126,7 @@ impl<S: RoundOwner> RoundOf<S> {
         self.open = Handles::new();
         *self.posted_ns.get_mut() = 0;
         self.sent.iter_mut().for_each(|count| *count.get_mut() = 0);
-        *self.parked.get_mut() = 0;
+        self.parked = ParkedCount::new();
         *self.uneven.get_mut() = false;
         *self.missing.get_mut() = false;
         *self.declared.get_mut() = false;
@@ -211,23 +212,6 @@ impl<S: RoundOwner> RoundOf<S> {
     /// Returns `true` if the round is closed and all its operations are posted.
     pub(crate) fn is_posted(&self) -> bool {
         self.open.is_none()
-    }
-
-    /// Notes that an operation, which still has a handle, is about to be parked.
-    pub(crate) fn park(&self) {
-        self.parked.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Notes that a parked operation was posted or refused. Returns `true` for the last one, after
-    /// which the sync advances when its rank makes progress.
-    pub(crate) fn unpark(&self) -> bool {
-        self.parked.fetch_sub(1, Ordering::AcqRel) == 1
-    }
-
-    /// Returns the number of operations parked at their targets, to which none is added once the
-    /// round is posted.
-    pub(crate) fn parked(&self) -> u32 {
-        self.parked.load(Ordering::Acquire)
     }
 
     /// Returns the number of handles.

@@ -360,7 +360,7 @@ impl Issued {
 
     fn leave_round(&mut self) {
         let is_last = std::mem::take(&mut self.awaited) && self.round.leave();
-        if std::mem::take(&mut self.parked) && self.round.unpark() || is_last {
+        if std::mem::take(&mut self.parked) && self.round.parked.leave() || is_last {
             // The caller may hold a lock.
             self.round.sender.own.ring_for_poll();
         }
@@ -442,7 +442,7 @@ impl Landing for Issued {
     }
 
     fn park(mut self) -> Box<dyn Parked> {
-        self.round.park();
+        self.round.parked.enter();
         self.leave_round();
         self.parked = true;
         Box::new(self)
@@ -452,6 +452,10 @@ impl Landing for Issued {
 impl Parked for Issued {
     fn post(&mut self) -> Post {
         self.post_requests()
+    }
+
+    fn is_quick(&self) -> bool {
+        self.inline().is_some()
     }
 
     fn admit(&mut self, number: ArrivalNumber) {

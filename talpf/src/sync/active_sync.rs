@@ -107,7 +107,7 @@ impl ActiveSync {
                     ranks.join(", ")
                 )
             }
-            Stage::Delivering => match self.round.parked() {
+            Stage::Delivering => match self.round.parked.count() {
                 0 => text.write_str("waits for its operations to land"),
                 parked => {
                     let operations = counted(parked, "operation");

@@ -66,7 +66,7 @@ impl State {
         let round = &sync.round;
         self.send_controls(sender, out);
         // A parked operation is posted by its target.
-        if !self.has_sent_controls() || exchange_is_barrier(sync) && round.parked() > 0 {
+        if !self.has_sent_controls() || exchange_is_barrier(sync) && round.parked.must_wait() {
             return Progress::Wait;
         }
         let mut targets = (0..).map(Rank).zip(round.sent()).filter(|(_, count)| *count > 0);

@@ -19,8 +19,8 @@ pub(super) struct Deferred {
     pub(super) over: Option<EndedRound>,
     /// Operations that windows have admitted late, and what others have freed.
     pub(super) settled: Freed,
-    /// Actions of the notifications that have arrived.
-    pub(super) notified: Follows,
+    /// Actions of the notifications that have arrived, if there were any.
+    pub(super) notified: Option<Follows>,
     pub(super) to_notify: ToNotify,
     /// `true` if a sync waits for something that brings no completion.
     pub(super) again: bool,
@@ -57,8 +57,8 @@ impl Deferred {
             let targets = std::mem::take(&mut self.to_notify.0);
             targets.into_iter().for_each(|target| sender.peers.notify(target));
         }
-        if !self.notified.is_nothing() {
-            sender.peers.follow_up(sender.rank(), &mut self.notified);
+        if let Some(mut follows) = self.notified.take() {
+            sender.peers.follow_up(sender.rank(), &mut follows);
         }
         if sender.has_retries() {
             sender.try_again();

@@ -136,9 +136,7 @@ impl State {
             return;
         };
         if arrived.status != CompletionStatus::Success {
-            let status = format!("{:?}", arrived.status);
-            out.failures.push((vec![self.rank], Error::WorkRequest { peer: source, status }));
-            return;
+            return out.failures.push((vec![self.rank], failed(source, arrived.status)));
         }
         let immediate = Immediate::from_bits(bits);
         if immediate.kind == Kind::Notified {
@@ -233,7 +231,7 @@ impl State {
                 let result = match completion.status {
                     CompletionStatus::Success => Ok(()),
                     CompletionStatus::RetryExceeded if needs_nothing() => Ok(()),
-                    status => Err(Error::WorkRequest { peer, status: format!("{status:?}") }),
+                    status => Err(failed(peer, status)),
                 };
                 if let Err(error) = &result {
                     out.failures.push((vec![self.rank], error.clone()));
@@ -312,10 +310,12 @@ fn traced_kind(kind: Kind, is_step: impl FnOnce() -> bool) -> Option<MessageKind
 }
 
 /// Takes in an operation outside rounds, which `writer` has written.
+#[inline(never)]
 fn take_notified(sender: &Sender, writer: Rank, number: ArrivalNumber, out: &mut Deferred) {
     let here = sender.rank();
     sender.peers.note_granted_arrival(writer, here);
-    let arrived = sender.own.notifications.arrive(number, writer, &mut out.notified);
+    let arrived =
+        sender.own.notifications.arrive(number, writer, out.notified.get_or_insert_default());
     let Some(Notification { source, id, .. }) = arrived else {
         // After a failure of the run it is not known any more.
         return out.failures.push((vec![here], no_notification(writer)));
@@ -331,21 +331,30 @@ fn take_notified(sender: &Sender, writer: Rank, number: ArrivalNumber, out: &mut
     }
 }
 
+#[cold]
 fn no_notification(rank: Rank) -> Error {
     let what = "a notification that this rank has not let land".to_owned();
     Error::BadControlMessage { rank, what }
 }
 
+#[cold]
+fn failed(peer: Rank, status: CompletionStatus) -> Error {
+    Error::WorkRequest { peer, status: format!("{status:?}") }
+}
+
+#[cold]
 fn no_step(rank: Rank) -> Error {
     let what = "a barrier message for which this rank has no step".to_owned();
     Error::BadControlMessage { rank, what }
 }
 
+#[cold]
 fn not_eager(rank: Rank) -> Error {
     let what = "a notice of a put that it did not carry".to_owned();
     Error::BadControlMessage { rank, what }
 }
 
+#[cold]
 fn too_late(source_rank: Rank, lane: LaneNumber, round: Round) -> Error {
     Error::UnexpectedArrivals { lane, round, source_rank, arrived: 1, expected: 0 }
 }

@@ -23,15 +23,9 @@ impl State {
         if let Some(error) = sender.failure.failing() {
             deferred.failures.push((error.ranks(self.rank), error.clone()));
         }
-        let windows = &sender.own.windows;
-        if windows.has_delayed() {
-            let has_landed = |source| sender.peers.has_landed(source, self.rank);
-            deferred.settled = windows.settle(&has_landed);
-        }
-        let notifications = &sender.own.notifications;
-        if notifications.has_delayed() {
-            let has_landed = |writer| sender.peers.has_landed(writer, self.rank);
-            notifications.settle(&has_landed, &mut deferred.notified);
+        let (windows, notifications) = (&sender.own.windows, &sender.own.notifications);
+        if windows.has_delayed() || notifications.has_delayed() {
+            self.settle(sender, deferred);
         }
         let mut lanes = (0..self.lanes.len()).map(|lane| LaneNumber(lane as u8));
         let has_ended = lanes.any(|lane| self.advance(lane, sender, deferred));
@@ -45,6 +39,19 @@ impl State {
             sender.tracer.pass(taken, sender.outstanding());
         }
         taken
+    }
+
+    /// Takes in what other threads have landed of operations that were parked.
+    #[cold]
+    fn settle(&self, sender: &Sender, deferred: &mut Deferred) {
+        let (windows, notifications) = (&sender.own.windows, &sender.own.notifications);
+        let has_landed = |source| sender.peers.has_landed(source, self.rank);
+        if windows.has_delayed() {
+            deferred.settled = windows.settle(&has_landed);
+        }
+        if notifications.has_delayed() {
+            notifications.settle(&has_landed, deferred.notified.get_or_insert_default());
+        }
     }
 
     /// Advances the first sync of a lane as far as possible. Returns `true` if it has ended.

@@ -81,6 +81,11 @@ pub(crate) struct Rest {
 pub(crate) trait Parked: Send {
     /// Posts the operation.
     fn post(&mut self) -> Post;
+    /// Returns `true` if the operation may be posted under a lock: its post is short, and calls no
+    /// code of the program.
+    fn is_quick(&self) -> bool {
+        false
+    }
     /// Sets the number with which the operation announces itself, if that is no round.
     fn admit(&mut self, _number: ArrivalNumber) {}
     /// Fails the operation: its window has closed or does not exist, or the run has failed.

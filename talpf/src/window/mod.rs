@@ -21,8 +21,8 @@
 //!
 //! The poster's thread calls [`WindowTable::land`] of the target; the target's tasks call the other
 //! functions. Each rank has one lock; long copies are made outside it. Parked operations that are
-//! admitted leave the table as deferred actions ([`Freed`]) and are posted under no lock, by
-//! [`WindowTable::post_admitted`].
+//! admitted are posted under it if they are quick; others leave the table as deferred actions
+//! ([`Freed`]) and are posted under no lock, by [`WindowTable::post_admitted`].
 
 mod area;
 mod areas;

@@ -1,4 +1,4 @@
-//! The posting of parked operations, once they are admitted.
+//! The posting of parked operations that are not quick, once they are admitted.
 //!
 //! A window admits a parked operation under the lock, and from then on counts it as being posted:
 //! the window stays open, and operations that overlap it wait. The operation is posted under no
@@ -72,7 +72,7 @@ impl WindowTable {
             window.park_again(std::mem::take(&mut again), operations);
             // Without one that was posted, those that found no room would be tried for ever.
             if has_posted {
-                window.admit_parked((lane, round, at), has_landed, freed);
+                window.admit_parked((lane, round, at), parked, has_landed, freed);
             }
             self.note_delayed(window);
         }

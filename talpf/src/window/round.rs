@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::areas::{Areas, FEW, Index};
 use super::conflicts::Notes;
 use super::in_flight::InFlight;
-use super::landing::{Admitted, EndedRound, Freed, HasLanded, Parked, Together};
+use super::landing::{Admitted, EndedRound, Freed, HasLanded, Parked, Post, Together};
 use super::{Area, Claim};
 use crate::held_guard::HeldGuard;
 use crate::numbers::{LaneNumber, Round};
@@ -281,16 +281,39 @@ impl Window {
         self.is_open() && self.in_flight.admits(claim, has_landed)
     }
 
-    /// Admits parked operations, as far as they may land: they leave the window to be posted.
+    /// Admits parked operations, as far as they may land: quick ones are posted, others leave the
+    /// window to be posted. `credits` are the numbers of parked operations by source.
     #[inline]
     pub(super) fn admit_parked(
         &mut self,
         at: (LaneNumber, Round, usize),
+        credits: &mut [usize],
         has_landed: HasLanded<'_>,
         freed: &mut Freed,
     ) {
         if self.has_delayed() {
-            self.try_parked(at, has_landed, freed);
+            self.post_quick(credits, has_landed, freed);
+            if !self.parked.is_empty() {
+                self.try_parked(at, has_landed, freed);
+            }
+        }
+    }
+
+    /// Posts quick operations, up to the first one that is not quick or has to wait.
+    fn post_quick(&mut self, credits: &mut [usize], has_landed: HasLanded<'_>, freed: &mut Freed) {
+        let Window { in_flight, parked, .. } = self;
+        let mut try_to_post = |Waiting { claim, operation }: &mut Waiting| {
+            if !operation.is_quick() || !in_flight.admits(claim, has_landed) {
+                return false;
+            }
+            let post = operation.post();
+            in_flight.note_posted(claim, post, has_landed);
+            post == Post::All
+        };
+        let waits = parked.iter_mut().position(|waiting| !try_to_post(waiting));
+        for waiting in parked.drain(..waits.unwrap_or(parked.len())) {
+            unpark(credits, &waiting.claim, freed);
+            freed.lists().posted.push(waiting.operation);
         }
     }
 
@@ -340,9 +363,9 @@ impl Window {
     }
 }
 
-pub(super) fn unpark(parked: &mut [usize], claim: &Claim, freed: &mut Freed) {
+pub(super) fn unpark(credits: &mut [usize], claim: &Claim, freed: &mut Freed) {
     // A failure of the run has returned the credit of all.
-    let count = &mut parked[claim.source.index()];
+    let count = &mut credits[claim.source.index()];
     *count = count.saturating_sub(1);
     let sources = &mut freed.lists().sources;
     if !sources.contains(&claim.source) {

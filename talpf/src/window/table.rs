@@ -25,19 +25,13 @@ pub(crate) struct WindowTable {
     notes: bool,
     /// Largest number of rounds that peers may be ahead.
     most_ahead: u64,
-    /// Not on the cache line of the lock, which peers take.
-    hints: CachePadded<Hints>,
+    /// Hint that is set while an operation is parked for a window that is open: it waits for another
+    /// one to land, or for room to be posted. On a cache line of its own, as every pass reads it.
+    delayed: CachePadded<AtomicBool>,
+    /// Number of windows that have opened, wrapping. Changed under the lock. On a cache line of its
+    /// own, as peers poll it.
+    opened: CachePadded<AtomicU32>,
     pub(super) state: Mutex<State>,
-}
-
-/// Hints for threads that read them repeatedly.
-#[derive(Default)]
-struct Hints {
-    /// Set while an operation is parked for a window that is open: it waits for another one to
-    /// land, or for room to be posted.
-    delayed: AtomicBool,
-    /// The number of windows that have opened, wrapping. Changed under the lock.
-    opened: AtomicU32,
 }
 
 #[derive(Default)]
@@ -54,14 +48,14 @@ impl WindowTable {
     /// Makes a table for `ranks` sources with `credits` parked operations each.
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
         let state = State { parked: vec![0; ranks as usize], ..State::default() };
-        let hints = CachePadded::new(Hints::default());
         let (notes, most_ahead) = (false, MOST_AHEAD);
         WindowTable {
             credits,
             limited: 0..ranks,
             notes,
             most_ahead,
-            hints,
+            delayed: CachePadded::default(),
+            opened: CachePadded::default(),
             state: Mutex::new(state),
         }
     }
@@ -103,7 +97,7 @@ impl WindowTable {
         if self.notes && !operation.is_noted() {
             windows.notes.add(claim);
         }
-        let at = match windows.admit(&claim, has_landed, &self.hints.delayed) {
+        let at = match windows.admit(&claim, has_landed, &self.delayed) {
             Admission::Lands(at) => at,
             Admission::WaitFlag(_) if operation.is_patient() => {
                 return (Outcome::Retry(operation), Freed::default());
@@ -129,12 +123,13 @@ impl WindowTable {
         drop(state);
         let post = operation.post();
         let mut state = self.state.lock();
+        let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
-        let windows = round_of(&mut state.lanes, lane, round, MOST_AHEAD);
+        let windows = round_of(lanes, lane, round, MOST_AHEAD);
         if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(at)) {
             window.in_flight.end_to_post(&claim);
             window.in_flight.note_posted(&claim, post, has_landed);
-            window.admit_parked((lane, round, at), has_landed, &mut freed);
+            window.admit_parked((lane, round, at), parked, has_landed, &mut freed);
         }
         drop(state);
         (outcome_of(post, operation), freed)
@@ -166,7 +161,7 @@ impl WindowTable {
             let first = next;
             let claim = operations.claim(first);
             next += 1;
-            match windows.admit(&claim, has_landed, &self.hints.delayed) {
+            match windows.admit(&claim, has_landed, &self.delayed) {
                 Admission::Lands(at) => {
                     next = first + windows.count_landing(at, operations, first, has_landed);
                     match operations.post(first..next) {
@@ -261,7 +256,7 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> (Freed, bool) {
         let mut state = self.state.lock();
-        let State { lanes, failed, .. } = &mut *state;
+        let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut is_declared = false;
         match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
@@ -269,10 +264,10 @@ impl WindowTable {
                 is_declared = is_only && windows.declare_only(window.1);
                 let at = (lane, round, window.0);
                 let window = windows.open(window, guard);
-                window.admit_parked(at, has_landed, &mut freed);
+                window.admit_parked(at, parked, has_landed, &mut freed);
                 self.note_delayed(window);
-                let opened = self.hints.opened.load(Ordering::Relaxed);
-                self.hints.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
+                let opened = self.opened.load(Ordering::Relaxed);
+                self.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
             }
             None => {
                 // The round ended before its region was free: nothing was expected in it, or the
@@ -292,7 +287,7 @@ impl WindowTable {
     /// the windows whose admitted operations have landed.
     pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, failed, .. } = &mut *state;
+        let State { lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
         let rounds = lanes.iter_mut().enumerate().flat_map(|(lane, rounds)| {
@@ -302,7 +297,7 @@ impl WindowTable {
         for (lane, number, round) in rounds {
             for (at, window) in round.windows().iter_mut().enumerate() {
                 let Some(reason) = failed else {
-                    window.admit_parked((lane, number, at), has_landed, &mut freed);
+                    window.admit_parked((lane, number, at), parked, has_landed, &mut freed);
                     continue;
                 };
                 if let Some(guard) = window.close_if_landed(has_landed) {
@@ -312,7 +307,7 @@ impl WindowTable {
             }
             delayed |= round.has_delayed();
         }
-        self.hints.delayed.store(delayed, Ordering::Relaxed);
+        self.delayed.store(delayed, Ordering::Relaxed);
         freed
     }
 
@@ -327,7 +322,7 @@ impl WindowTable {
         for round in lanes.iter_mut().flat_map(Rounds::entries) {
             refused.append(&mut round.take_parked());
         }
-        self.hints.delayed.store(true, Ordering::Relaxed);
+        self.delayed.store(true, Ordering::Relaxed);
         drop(state);
         refuse(refused);
     }
@@ -367,7 +362,7 @@ impl WindowTable {
     /// Sets the hint if an operation is parked for a window that is open.
     pub(super) fn note_delayed(&self, window: &Window) {
         if window.has_delayed() {
-            self.hints.delayed.store(true, Ordering::Relaxed);
+            self.delayed.store(true, Ordering::Relaxed);
         }
     }
 
@@ -375,13 +370,13 @@ impl WindowTable {
     /// change under way, after which the changing thread checks again.
     #[inline]
     pub(crate) fn has_delayed(&self) -> bool {
-        self.hints.delayed.load(Ordering::Relaxed)
+        self.delayed.load(Ordering::Relaxed)
     }
 
     /// Returns the number of windows that have opened so far, wrapping. A hint.
     #[inline]
     pub(crate) fn opened(&self) -> u32 {
-        self.hints.opened.load(Ordering::Relaxed)
+        self.opened.load(Ordering::Relaxed)
     }
 
     /// Returns the sources of parked operations with their number, for reports.
