@@ -30,6 +30,7 @@
 //! * A task that panics poisons the regions that it would have written: its successors do not run,
 //!   and the wait reports the chain of failures.
 
+mod at_once;
 mod byte_layout;
 mod callback;
 pub mod clause;
@@ -68,6 +69,9 @@ mod wakers;
 
 pub use ndarray::{Ix1, Ix2};
 
+// For the layers above, not for programs.
+#[doc(hidden)]
+pub use self::at_once::{read_if_free, while_free};
 #[doc(hidden)]
 pub use self::byte_layout::ByteLayout;
 pub use self::clock::Clock;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::Pod;
 use ibverbs_sim::{Access, LocalKey, MemoryRegion, ProtectionDomain, RemoteAddress};
 use talpf_primitives::Mutex;
-use talpf_runtime::{Array, ArrayLabel, InOut, Matrix, Rect, Region};
+use talpf_runtime::{Array, ArrayLabel, Group, InOut, Matrix, Mode, Rect, Region, while_free};
 
 use crate::all_gather::Gathered;
 use crate::error::Error;
@@ -226,18 +226,50 @@ impl Slot {
         guard: &mut InOut<T, D>,
         pieces: impl Iterator<Item = (u64, &'b [u8])>,
     ) -> Result<(), Error> {
-        let Parts { array, start, .. } = self.memory.parts();
+        let (array, held) = (self.memory.parts().array, guard.rect());
+        if guard.array_id() != array || held != self.whole().rect() {
+            let (index, end, len) = (held.col.into(), held.col_end.into(), self.descriptor.len());
+            return Err(Error::OutOfSlot { slot: self.number, rank, index, end, len });
+        }
+        // SAFETY: the guard, which is of the array, lives as long as the call.
+        unsafe { self.write_alone(rank, pieces) }
+    }
+
+    /// Writes pieces as [`Slot::write`] does, at once. `None` if tasks of the group use the array.
+    pub(crate) fn write_if_free<'b>(
+        &self,
+        rank: Rank,
+        group: &Group,
+        pieces: impl Iterator<Item = (u64, &'b [u8])>,
+    ) -> Option<Result<(), Error>> {
+        while_free(group, &self.whole(), Mode::InOut, || {
+            // SAFETY: nobody uses the array during the call.
+            unsafe { self.write_alone(rank, pieces) }
+        })
+    }
+
+    /// Writes pieces of consecutive elements, each with the number of its first one, into the memory of this rank.
+    ///
+    /// **Errors**: elements that do not exist.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes the array during the call.
+    unsafe fn write_alone<'b>(
+        &self,
+        rank: Rank,
+        pieces: impl Iterator<Item = (u64, &'b [u8])>,
+    ) -> Result<(), Error> {
+        let start = self.memory.parts().start;
         let (len, size) = (self.descriptor.len(), self.element_bytes as usize);
-        let is_held = guard.array_id() == array && guard.rect() == self.whole().rect();
         for (index, bytes) in pieces {
             let end = index.saturating_add((bytes.len() / size.max(1)) as u64);
-            if end > len || !is_held {
+            if end > len {
                 return Err(Error::OutOfSlot { slot: self.number, rank, index, end, len });
             }
             // SAFETY: the array has `len` elements, and this one is not after the last.
             let to = unsafe { start.add(index as usize * size) };
-            // SAFETY: the elements exist, as was checked, any bytes are valid ones, and nobody else reads or
-            // writes the array while the guard lives. The bytes are of a batch, which is no memory of an array.
+            // SAFETY: the elements exist, as was checked, any bytes are valid ones, and nobody else uses the
+            // array, as the caller says. The bytes are of a batch, which is no memory of an array.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         }
         Ok(())

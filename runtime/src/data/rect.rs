@@ -66,19 +66,15 @@ impl Rect {
         }
     }
 
-    /// Returns the rectangle of the elements of both, if they form one.
+    /// Returns `true` if `other` begins where this rectangle ends, in the same rows.
     #[inline]
-    pub(crate) fn joined(&self, other: &Rect) -> Option<Rect> {
-        let follows =
-            (self.row, self.row_end, self.col_end) == (other.row, other.row_end, other.col);
-        if follows && !self.is_empty() && !other.is_empty() {
-            return Some(Rect { col_end: other.col_end, ..*self });
-        }
-        self.joined_slow(other)
+    pub(crate) fn is_before(&self, other: &Rect) -> bool {
+        let ends = (self.row, self.row_end, self.col_end);
+        ends == (other.row, other.row_end, other.col)
     }
 
-    #[inline(never)]
-    fn joined_slow(&self, other: &Rect) -> Option<Rect> {
+    /// Returns the rectangle of the elements of both, if they form one.
+    pub(crate) fn joined(&self, other: &Rect) -> Option<Rect> {
         let elements = |rect: &Rect| rect.rows() as u128 * rect.cols() as u128;
         let (around, shared) = (self.around(other), self.intersection(other));
         (elements(&around) + elements(&shared) == elements(self) + elements(other))

@@ -85,6 +85,21 @@ impl<'a, T, D> Region<'a, T, D> {
         Some(Region { core, rect, whole_tile: None, lender, marker: PhantomData })
     }
 
+    /// Adds the elements of a region of the same array that begins where this one ends, in the same rows. Returns
+    /// `false`, without any effect, if it is none.
+    #[inline]
+    #[doc(hidden)]
+    pub fn extend_to(&mut self, other: &Region<'a, ()>) -> bool {
+        let extends = self.rect.is_before(&other.rect)
+            && self.is_of_one_array(other)
+            && other.check().is_ok();
+        if extends {
+            self.rect.col_end = other.rect.col_end;
+            self.whole_tile = None;
+        }
+        extends
+    }
+
     /// Returns the region of the elements of another one, if both are of one array.
     #[inline]
     #[doc(hidden)]

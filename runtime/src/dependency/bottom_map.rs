@@ -137,6 +137,18 @@ impl BottomMap {
         }
     }
 
+    /// Returns `true` if no open access conflicts with one of `mode` to `rect`, which reads or writes.
+    #[inline]
+    pub(super) fn is_free(&mut self, rect: &Rect, mode: Mode) -> bool {
+        let mut free = self.has_order();
+        let visit = &mut |entry: &mut Entry| entry.visit_if_open(|_| free = false);
+        self.writes.visit(rect, visit);
+        if mode.writes() {
+            self.reads.visit(rect, visit);
+        }
+        free
+    }
+
     /// Registers an access that has joined `reduction`. It supersedes nothing either.
     #[cold]
     pub(crate) fn register_reduction(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::BottomMap;
 use super::lending::Lendings;
-use crate::data::Rect;
+use crate::data::{ArrayCore, Mode, Rect};
 use crate::error::Failure;
 use crate::record::AccessId;
 
@@ -65,6 +65,24 @@ impl Domain {
     pub(super) fn plain_map(&mut self, index: usize, tile: usize) -> Option<&mut BottomMap> {
         let map = &mut self.maps[index][tile];
         (map.has_order() && self.poisoned.is_empty()).then_some(map)
+    }
+
+    /// Returns `true` if a new access of `mode`, which reads or writes, to `rect` of an array would wait for
+    /// nothing, and nothing has poisoned it.
+    pub(crate) fn is_free(&mut self, array: &ArrayCore, rect: &Rect, mode: Mode) -> bool {
+        if self.poisoned_by(array.map_index(), rect).is_some() {
+            return false;
+        }
+        let maps = self.maps(array.map_index());
+        if let Some(tile) = array.tiles().single(rect) {
+            return maps[tile].is_free(rect, mode);
+        }
+        let mut free = true;
+        if rect.is_empty() {
+            return free;
+        }
+        array.tiles().for_each(rect, |tile, rect| free &= maps[tile].is_free(&rect, mode));
+        free
     }
 
     /// Returns a failure that has poisoned some of `rect` of an array.

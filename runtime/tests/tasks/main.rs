@@ -4,6 +4,7 @@ mod array_lifetime;
 mod array_memory;
 mod array_names;
 mod async_bodies;
+mod at_once;
 mod bad_accesses;
 mod body_drop;
 mod callbacks_come_back;

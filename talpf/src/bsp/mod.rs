@@ -1,12 +1,12 @@
 //! Plain BSP: supersteps in which operations are only queued, and whose end opens every slot.
 //!
 //! Short puts between ranks that share memory go in batches (`superstep_exchange.rs`): a superstep that has nothing
-//! else takes one phase of a barrier, and a task for each slot that is written. All other operations take two rounds
-//! of lane 0, which all ranks make if one of them needs them: in the first one every slot is exposed to gets, in the
-//! second one every slot is a window for puts. So gets read what was there before any put. One task holds the array
-//! of a slot during both rounds (`sync/successive.rs`), and those that write batches come after it. What a put reads
-//! is copied before, and what a get reads is copied to its place after: no operation holds a region while a window
-//! waits for it, and ranks may put whole arrays in a circle.
+//! else takes one phase of a barrier. Few bytes are read and written at once if no task uses them at that moment, else
+//! by tasks. All other operations take two rounds of lane 0, which all ranks make if one of them needs them: in the
+//! first one every slot is exposed to gets, in the second one every slot is a window for puts. So gets read what was
+//! there before any put. One task holds the array of a slot during both rounds (`sync/successive.rs`), and those that
+//! write batches come after it. What a put reads is copied before, and what a get reads is copied to its place after:
+//! no operation holds a region while a window waits for it, and ranks may put whole arrays in a circle.
 //!
 //! The rounds exchange counts and have no barrier. A rank that ends the first round knows that all ranks are in
 //! the superstep, and none of them is in the next one before all have ended the first round of this one. Puts are
@@ -29,7 +29,7 @@ use talpf_runtime::{In, Region, service};
 
 use self::get::Get;
 use self::long_put::LongPut;
-use self::outgoing::{Outgoing, Writes, spawn_writes};
+use self::outgoing::{Outgoing, Writes, write_batches};
 use self::queued::Queued;
 use self::short_puts::{Puts, ShortPut, ShortPuts};
 use crate::endpoint::INLINE_BYTES;
@@ -190,14 +190,14 @@ impl<'r> Bsp<'r> {
     /// leaves.
     /// **Completion**: all operations of this rank, and all that reach its slots; the queue is empty.
     /// **Errors**: an operation on elements that do not exist, a rank that failed. Each of them fails the run.
-    /// **Cost**: with short puts only, between ranks of one process, a barrier and a task for each slot that is
-    /// written; with other operations two exchanges of counts, a task for each slot, and a copy of each operation.
-    /// Short puts to one slot, out of elements side by side in one array, share a task.
+    /// **Cost**: with short puts only, between ranks of one process, a barrier, and a task for each slot to which more
+    /// than 1 KiB is put or which tasks use; with other operations two exchanges of counts, a task for each slot, and a
+    /// copy of each operation. Short puts to one slot, out of elements side by side in one array, are read together.
     pub async fn sync(&mut self) -> Result<(), Error> {
         self.count = 0;
         let mut short_puts = take(&mut self.short_puts);
-        let (long_puts, gets) = (take(&mut self.long_puts), take(&mut self.gets));
-        let others = long_puts.into_iter().chain(gets).collect();
+        let (mut others, gets) = (take(&mut self.long_puts), take(&mut self.gets));
+        others.extend(gets);
         let ended = end_superstep(&self.lane, &mut short_puts, others).await;
         ended.inspect_err(|error| self.lane.at.sender().fail(error))?;
         // The next superstep may have puts that are like those of this one.
@@ -246,7 +246,7 @@ async fn share<'r>(
     let batches = exchange.take(rank, phase);
     match makes_rounds {
         true => make_rounds(lane, others, &mut [], batches).await,
-        false => end_writes(spawn_writes(lane, batches)?).await,
+        false => end_writes(write_batches(lane, batches)?).await,
     }
 }
 
@@ -314,7 +314,7 @@ async fn make_rounds<'r>(
     let slots = lane.at.sender().slots.windows();
     let rounds = (&first, &lane.at.close());
     let (read, written) = spawn_successive(&lane.at.receiver, COUNTED, rounds, &slots)?;
-    let writes = spawn_writes(lane, batches)?;
+    let writes = write_batches(lane, batches)?;
     read.await?;
     for puts in short_puts {
         poll_fn(|cx| puts.poll_read(cx)).await?;

@@ -31,17 +31,24 @@ impl Outgoing {
     }
 }
 
-/// Tasks that write batches into slots.
-pub(super) type Writes = SmallVec<[JoinHandle<Result<(), Error>>; 1]>;
+/// Task that writes batches into a slot.
+type Write = JoinHandle<Result<(), Error>>;
 
-/// Spawns a task for each slot that batches are for, which writes them there.
+/// Tasks that write batches into slots.
+pub(super) type Writes = SmallVec<[Write; 1]>;
+
+/// Most bytes that are written without a task.
+const AT_ONCE: usize = 1024;
+
+/// Writes batches into their slots: at once if they are short and no task uses the slot, else by a task for each
+/// slot.
 ///
-/// **Errors**: a slot that this rank has deregistered.
-pub(super) fn spawn_writes(lane: &Lane, mut batches: PutBatches) -> Result<Writes, Error> {
+/// **Errors**: a slot that this rank has deregistered; elements that do not exist.
+pub(super) fn write_batches(lane: &Lane, mut batches: PutBatches) -> Result<Writes, Error> {
     let mut writes = Writes::new();
     match batches.len() {
         0 => {}
-        1 => writes.push(spawn_write(lane, batches)?),
+        1 => writes.extend(write(lane, batches)?),
         _ => {
             // Those of one slot stay in their order.
             batches.sort_by_key(|batch| batch.slot);
@@ -52,22 +59,29 @@ pub(super) fn spawn_writes(lane: &Lane, mut batches: PutBatches) -> Result<Write
                 while let Some(next) = batches.next_if(|batch| batch.slot == slot) {
                     of_slot.push(next);
                 }
-                writes.push(spawn_write(lane, of_slot)?);
+                writes.extend(write(lane, of_slot)?);
             }
         }
     }
     Ok(writes)
 }
 
-/// Spawns the task that writes batches into their slot.
-fn spawn_write(lane: &Lane, batches: PutBatches) -> Result<JoinHandle<Result<(), Error>>, Error> {
+/// Writes batches into their slot. Returns the task that does, if one has to.
+fn write(lane: &Lane, batches: PutBatches) -> Result<Option<Write>, Error> {
     let number = batches.first().map_or(LOCAL_SLOT, |batch| batch.slot);
     let slot = lane.at.sender().slots.numbered(number)?;
-    let (rank, written) = (lane.at.rank(), slot.clone());
-    let task = lane.group().task("put").communicates().inline().inout(&slot.whole());
-    Ok(task.run(move |mut guard: InOut<()>| {
+    let (rank, group) = (lane.at.rank(), lane.group());
+    if let [batch] = batches.as_slice()
+        && batch.bytes.len() <= AT_ONCE
+        && let Some(written) = slot.write_if_free(rank, group, pieces_of(batch))
+    {
+        return written.map(|()| None);
+    }
+    let written = slot.clone();
+    let task = group.task("put").communicates().inline().inout(&slot.whole());
+    Ok(Some(task.run(move |mut guard: InOut<()>| {
         batches.iter().try_for_each(|batch| written.write(rank, &mut guard, pieces_of(batch)))
-    })?)
+    })?))
 }
 
 /// Iterates over the pieces of a batch, with their bytes.

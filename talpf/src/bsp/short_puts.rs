@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use bytemuck::Pod;
 use smallvec::SmallVec;
-use talpf_runtime::{In, JoinHandle, Rect, Region};
+use talpf_runtime::{In, JoinHandle, Rect, Region, read_if_free};
 
 use super::outgoing::Outgoing;
 use crate::error::Error;
@@ -74,6 +74,9 @@ enum Copy<T> {
     Read(Few<T>),
 }
 
+/// Most elements that are read without a task.
+const AT_ONCE: usize = 64;
+
 /// Elements, usually a few.
 type Few<T> = SmallVec<[T; 4]>;
 
@@ -94,6 +97,22 @@ impl<'r, T, D> ShortPuts<'r, T, D> {
     }
 }
 
+impl<'r, T, D> ShortPuts<'r, T, D> {
+    /// Adds a piece, if what it reads forms a rectangle with what the others read.
+    #[inline(never)]
+    fn add_piece(&mut self, from: &Region<'r, ()>, piece: Piece) -> bool {
+        let all = match self.puts.is_empty() {
+            true => self.from.moved_to(from),
+            false => self.from.joined(from),
+        };
+        let joins = all.map(|all| self.from = all).is_some();
+        if joins {
+            self.puts.push(piece);
+        }
+        joins
+    }
+}
+
 impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Puts<'r> for ShortPuts<'r, T, D> {
     #[inline]
     fn add(&mut self, put: &ShortPut<'_, 'r>) -> bool {
@@ -101,20 +120,15 @@ impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Puts<'r> for ShortPuts<
         if guard != TypeId::of::<In<T, D>>() || !Arc::ptr_eq(slot, &self.slot.slot) {
             return false;
         }
-        let all = match self.puts.is_empty() {
-            true => self.from.moved_to(from),
-            false => self.from.joined(from),
-        };
-        let Some(all) = all else {
-            return false;
-        };
-        self.from = all;
         let piece = Piece { from: from.rect(), rank, part };
         let most = longest / size_of::<T>().max(1);
-        if !self.puts.last_mut().is_some_and(|last| last.append(&piece, most)) {
-            self.puts.push(piece);
+        match self.puts.last_mut() {
+            Some(last) if last.is_before(&piece, most) && self.from.extend_to(from) => {
+                last.from.col_end = piece.from.col_end;
+                true
+            }
+            _ => self.add_piece(from, piece),
         }
-        true
     }
 
     fn clear(&mut self) -> bool {
@@ -126,6 +140,14 @@ impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Puts<'r> for ShortPuts<
 
     fn begin(&mut self, lane: &Lane) -> Result<(), Error> {
         if self.puts.is_empty() {
+            return Ok(());
+        }
+        let mut elements = Few::new();
+        if self.from.len() <= AT_ONCE
+            && read_if_free(lane.group(), &self.from, |row| elements.extend_from_slice(row))
+                .is_some()
+        {
+            self.copy = Copy::Read(elements);
             return Ok(());
         }
         let task = lane.group().task("copy").inline().input(&self.from);
@@ -181,10 +203,10 @@ impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Puts<'r> for ShortPuts<
 }
 
 impl Piece {
-    /// Appends a put of the elements after those of this one to the elements after those to which it puts, if that
-    /// is one, and both are at most `most` elements.
+    /// Returns `true` if `next` puts the elements after those of this piece to the elements after those to which this
+    /// one puts, and both are at most `most` elements.
     #[inline]
-    fn append(&mut self, next: &Piece, most: usize) -> bool {
+    fn is_before(&self, next: &Piece, most: usize) -> bool {
         let (Part::From(index), Part::From(next_index)) = (self.part, next.part) else {
             return false;
         };
@@ -193,11 +215,7 @@ impl Piece {
         let follows = (row, row_end, col_end) == (rect.row, rect.row_end, rect.col)
             && self.from.rows() == 1
             && index.checked_add(cols as u64) == Some(next_index);
-        if !follows || self.rank != next.rank || cols + rect.cols() > most {
-            return false;
-        }
-        self.from.col_end = rect.col_end;
-        true
+        follows && self.rank == next.rank && cols + rect.cols() <= most
     }
 
     /// Calls `put` with the elements of the put, out of those of a rectangle.
