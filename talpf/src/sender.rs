@@ -72,7 +72,7 @@ impl Sender {
             failure: Arc::clone(run_failure.of(own.rank)),
             slots: SlotTable::new(run, SLOTS),
             open_rounds: CachePadded::new(OpenRounds::new()),
-            batches: Batches::new(),
+            batches: Batches::new(own.endpoint.max_transfer),
             supersteps: supersteps.clone(),
             pending: Pending::default(),
             retries: RetryQueue::default(),

@@ -9,6 +9,7 @@ use talpf_primitives::{AtomicU32, Mutex, Ordering};
 
 use super::occupancy::Occupancy;
 use super::transfer::Route;
+use crate::endpoint::INLINE_BYTES;
 use crate::numbers::Rank;
 
 /// Number of batches of a rank. An `OpenRound` that finds none free posts every put by itself.
@@ -23,6 +24,8 @@ pub(super) const NO_BATCH: usize = usize::MAX;
 
 /// The batches of one rank.
 pub(crate) struct Batches<R> {
+    /// Most bytes of a put.
+    pub(super) longest: usize,
     pub(super) occupancy: Occupancy,
     /// Changes when a task of the rank polls or waits. Puts of two epochs are not batched together:
     /// a task that polls waits for an answer, which a batch would delay.
@@ -64,7 +67,8 @@ impl BatchedPut {
 }
 
 impl<R> Batches<R> {
-    pub(crate) fn new() -> Self {
+    /// Makes the batches of a rank whose device transfers at most so many bytes at a time.
+    pub(crate) fn new(max_transfer: usize) -> Self {
         let empty = || Batch {
             round: None,
             target: Rank(0),
@@ -74,6 +78,7 @@ impl<R> Batches<R> {
             seen: false,
         };
         Batches {
+            longest: INLINE_BYTES.min(max_transfer),
             occupancy: Occupancy::new(),
             epoch: CachePadded::new(AtomicU32::new(0)),
             each: std::array::from_fn(|_| CachePadded::new(Mutex::new(empty()))),

@@ -70,26 +70,28 @@ impl Landing for ShortPut<'_> {
 }
 
 impl OpenRound {
-    /// Adds a put that follows another one to the same rank to a batch. Returns `false`, without
-    /// any effect, if it has to be posted by itself.
+    /// Adds a put that follows another one to the same rank, of this process, to a batch. Returns
+    /// `false`, without any effect, if it has to be posted by itself.
     pub(super) fn add_to_batch<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
         let RemoteRegion { slot, rank: target, part, .. } = *to;
         let origin = &self.state.sender;
-        let fits = bytes.len() <= INLINE_BYTES.min(origin.own.endpoint.max_transfer);
+        let fits = bytes.len() <= origin.batches.longest;
         let follows = self.epoch.load(Ordering::Relaxed) == origin.batches.epoch();
         // Operations to be retried slow their issuer down, which batched puts would not.
-        let is_here = origin.peers.shares_memory_with(target);
-        if !fits || !follows || !is_here || origin.has_failed() || origin.has_retries() {
+        if !fits || !follows || origin.has_failed() || origin.has_retries() {
             return false;
         }
         let Some(batch) = self.batch() else {
             return false;
         };
-        let found = slot.find(origin.run, target, part, len);
-        let row = || slot.locate(origin.run, target, part, len).ok();
-        let Some(Located { remote, index, end, rows: 1, windowed, .. }) = found.or_else(row) else {
-            return false;
+        let located = match slot.find(origin.run, target, part, len) {
+            Some(located) => located,
+            None => match slot.locate(origin.run, target, part, len) {
+                Ok(located) if located.rows == 1 => located,
+                _ => return false,
+            },
         };
+        let Located { remote, index, end, windowed, .. } = located;
         let (slot, called_ns) = (slot.number, Cell::new(origin.tracer.clock()));
         let put = |bytes| BatchedPut { slot, index, end, remote, called_ns, bytes };
         let route = if windowed { Route::Window(()) } else { Route::Direct };
@@ -136,7 +138,8 @@ impl OpenRound {
             return Err(error);
         }
         let mut put = ShortPut { round, at, route, bytes };
-        self.flush_batch(at.target.0);
+        let here = peers.shares_memory_with(at.target);
+        self.flush_batch(if here { at.target.0 } else { NO_RANK });
         let Route::Window(claim) = route else {
             let post = put.post_now();
             peers.notify(at.target);
@@ -173,7 +176,7 @@ impl OpenRound {
     }
 
     /// Posts the batch before an operation that is posted by itself, to `target` if that is a short
-    /// put.
+    /// put to a rank of this process.
     #[inline]
     pub(super) fn flush_batch(&self, target: u32) {
         let batches = &self.state.sender.batches;
