@@ -18,6 +18,13 @@ use crate::scheduler::{Policies, VirtualTime};
 pub struct Config {
     /// Number of worker threads, in [`Config::WORKERS`]. The default is the number of cores.
     pub workers: usize,
+    /// Number of sets into which the workers are divided, as evenly as possible: from 1, the default,
+    /// to the number of workers. A group belongs to one set
+    /// ([`Runtime::group_in`](crate::Runtime::group_in)), and only its workers run the tasks of the
+    /// group, also when something of another set has made them ready. So tasks of one set never take
+    /// a worker from those of another, and no worker without work helps another set. Actions of tasks
+    /// run wherever the tasks become ready. In virtual time there is one set.
+    pub worker_sets: usize,
     /// Behaviour of a worker without work.
     pub idle: IdlePolicy,
     /// Time without progress after which the runtime reports a hang; zero for never.
@@ -71,6 +78,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             workers: cores(),
+            worker_sets: 1,
             idle: IdlePolicy::default(),
             hang_after: Duration::from_secs(10),
             throttle: 256,

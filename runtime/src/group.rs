@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::hang::Reporter;
 use crate::metrics::Metrics;
 use crate::record::Role;
-use crate::scheduler::{self, Shared};
+use crate::scheduler::{self, Shared, WorkerSet};
 use crate::task::{self, JoinHandle, TaskBuilder};
 
 pub use self::cancel::is_cancelled;
@@ -47,12 +47,12 @@ pub struct Group {
 
 impl Group {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        runtime: (&Arc<Shared>, &Arc<WorkerSet>),
         name: String,
         number: u32,
         worker: Option<usize>,
     ) -> Self {
-        Group { inner: GroupInner::new(shared, name, number, worker) }
+        Group { inner: GroupInner::new(runtime, name, number, worker) }
     }
 
     pub(crate) fn inner(&self) -> &Arc<GroupInner> {
@@ -164,15 +164,19 @@ impl Group {
 
     /// Suspends the calling task for `period`, or a little longer.
     pub fn wait_for(&self, period: Duration) -> impl Future<Output = ()> + Send + use<> {
-        scheduler::wait_for(Arc::clone(&self.inner.shared), period)
+        scheduler::wait_for(Arc::clone(&self.inner), period)
     }
 
     /// Suspends the calling task until its worker has nothing else to do, or another worker while
     /// that one is in a task, and for `latest` at most. The task goes on earlier if anything else
     /// wakes it.
     #[doc(hidden)]
-    pub fn idle(&self, latest: Duration) -> impl Future<Output = ()> + Send {
-        scheduler::idle(&self.inner.shared, latest)
+    pub async fn idle(&self, latest: Duration) {
+        // In virtual time a core that has nothing else to do has it at once, and time would stand still.
+        match self.is_virtual() {
+            true => self.wait_for(latest).await,
+            false => scheduler::idle(&self.inner, latest).await,
+        }
     }
 
     /// Calls `poll` until it returns a value, and returns that: in the task at first, then whenever
@@ -186,7 +190,7 @@ impl Group {
         latest: Duration,
         poll: impl Fn() -> Option<T> + Send + Sync + 'static,
     ) -> impl Future<Output = T> + Send {
-        scheduler::idle_until(&self.inner.shared, latest, poll)
+        scheduler::idle_until(&self.inner, latest, poll)
     }
 
     /// Returns the runtime's clock.

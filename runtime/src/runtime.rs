@@ -37,10 +37,11 @@ pub struct Runtime {
 impl Runtime {
     /// Starts the workers.
     ///
-    /// **Errors**: no worker or too many; threads refused by the system.
+    /// **Errors**: no worker or too many; no set of workers, or more than workers; threads refused by
+    /// the system.
     pub fn new(mut config: Config) -> Result<Self, Error> {
         if config.virtual_time.is_some() {
-            (config.workers, config.idle) = (1, IdlePolicy::Park);
+            (config.workers, config.worker_sets, config.idle) = (1, 1, IdlePolicy::Park);
             (config.throttle, config.hang_after) = (usize::MAX, Duration::ZERO);
         }
         let workers = config.workers;
@@ -48,6 +49,11 @@ impl Runtime {
             let limit =
                 if workers == 0 { *Config::WORKERS.start() } else { *Config::WORKERS.end() };
             return Err(Error::Size { what: "number of workers", value: workers, limit });
+        }
+        let sets = config.worker_sets;
+        if !(1..=workers).contains(&sets) {
+            let limit = if sets == 0 { 1 } else { workers };
+            return Err(Error::Size { what: "number of worker sets", value: sets, limit });
         }
         let refused = |worker: usize, reason: std::io::Error| Error::Spawn {
             worker,
@@ -77,13 +83,33 @@ impl Runtime {
             let thread = thread::Builder::new().name(name).spawn(move || worker.start::<Steps>());
             runtime.threads.push(thread.map_err(|reason| refused(index, reason))?);
         }
-        runtime.group = Some(Group::new(&runtime.shared, "the runtime".to_owned(), 0, None));
+        runtime.group = Some(runtime.group_in("the runtime", 0, 0));
         Ok(runtime)
     }
 
-    /// Adds a group: tasks with arrays, order and waits of their own. Traces show it as `number`.
+    /// Adds a group: tasks with arrays, order and waits of their own. Traces show it as `number`. Its
+    /// tasks are run by the first set of workers, if there are several
+    /// ([`Config::worker_sets`]).
     pub fn group(&self, name: impl Into<String>, number: u32) -> Group {
-        Group::new(&self.shared, name.into(), number, None)
+        self.group_in(name, number, 0)
+    }
+
+    /// Adds a group, as [`Runtime::group`] does, whose tasks are run by one set of workers. `set` counts
+    /// from 0 and is taken modulo the number of sets.
+    ///
+    /// ```
+    /// # use talpf_runtime::{Config, Error, Runtime};
+    /// // Two sets of two workers: tasks of the first program never keep the second one waiting.
+    /// let runtime = Runtime::new(Config { workers: 4, worker_sets: 2, ..Config::default() })?;
+    /// let programs = [0, 1].map(|set| runtime.group_in("program", set, set as usize));
+    /// let sums = programs.map(|program| program.task("sum").run(|| (0..1000u64).sum::<u64>()));
+    /// for sum in sums {
+    ///     assert_eq!(runtime.block_on(sum?)??, 499_500);
+    /// }
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn group_in(&self, name: impl Into<String>, number: u32, set: usize) -> Group {
+        Group::new((&self.shared, self.shared.set(set)), name.into(), number, None)
     }
 
     /// Adds a group, as [`Runtime::group`] does, for tasks that share data with each other rather
@@ -91,9 +117,10 @@ impl Runtime {
     /// except inline ones and those with a priority, are queued for one worker. From then on a
     /// worker takes tasks that are queued for another, of whichever group, only if it has been idle
     /// for as long as such a tile takes to move, 50 us at most. `worker` counts from 0 and is taken
-    /// modulo the number of workers.
+    /// modulo the number of workers. The tasks are run by workers of its set only.
     pub fn group_at(&self, name: impl Into<String>, number: u32, worker: usize) -> Group {
-        Group::new(&self.shared, name.into(), number, Some(worker % self.workers()))
+        let (set, worker) = self.shared.set_of(worker);
+        Group::new((&self.shared, set), name.into(), number, Some(worker))
     }
 
     /// Blocks this thread until `future` ends.
@@ -121,6 +148,11 @@ impl Runtime {
     /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.shared.workers()
+    }
+
+    /// Returns the number of sets of workers.
+    pub fn worker_sets(&self) -> usize {
+        self.shared.sets().len()
     }
 
     /// Returns the behaviour of workers without work.

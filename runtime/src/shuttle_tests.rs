@@ -161,6 +161,35 @@ fn shuttle_tasks_wake_each_other() {
 }
 
 #[test]
+fn shuttle_tasks_of_two_sets_of_workers_wake_each_other() {
+    explore(|| {
+        let (idle, hang_after) = (IdlePolicy::Park, Duration::ZERO);
+        let config = Config { workers: 2, worker_sets: 2, idle, hang_after, ..Config::default() };
+        let runtime = Runtime::new(config).unwrap();
+        let bells: [Arc<Bell>; 2] = Default::default();
+        let groups = [0, 1].map(|set| runtime.group_in("of a set", set as u32, set));
+        let number = Array::new(&groups[0], vec![0u64], 1).unwrap();
+        for mine in 0..2 {
+            let bell = (Arc::clone(&bells[mine]), Arc::clone(&bells[1 - mine]));
+            let (last, array) = (groups[1 - mine].clone(), number.clone());
+            let task = groups[mine].task("rings");
+            task.spawn_async(move || async move {
+                let (mine, other) = bell;
+                other.ring();
+                mine.rung().await;
+                let task = last.task("adds").inout(&array.all());
+                task.spawn(|mut number| number[0] += 1).unwrap();
+            })
+            .unwrap();
+        }
+        groups.iter().for_each(|group| group.wait_blocking().unwrap());
+        groups.iter().for_each(|group| group.wait_blocking().unwrap());
+        assert_eq!(end_of(&runtime, &number), [2]);
+        runtime.shut_down().unwrap();
+    });
+}
+
+#[test]
 fn shuttle_commutative_tasks_exclude_each_other() {
     explore(|| {
         let runtime = runtime(2);

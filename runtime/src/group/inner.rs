@@ -14,7 +14,7 @@ use crate::dependency::Arrays;
 use crate::error::{Error, Failure};
 use crate::record::{GroupHead, Record};
 use crate::replay::RecordedPlan;
-use crate::scheduler::{Affinity, Policy, Shared};
+use crate::scheduler::{Affinity, Policy, Shared, WorkerSet};
 
 /// A group: what its records know of it, its arrays, and what its runtime counts and keeps for it.
 #[repr(C)]
@@ -24,6 +24,8 @@ pub(crate) struct GroupInner {
     /// Pointer to the `Arc` of the group, from which `keep` makes new counts.
     me: Weak<GroupInner>,
     pub(crate) shared: Arc<Shared>,
+    /// Workers that run the tasks of the group.
+    pub(crate) set: Arc<WorkerSet>,
     pub(crate) arrays: Arc<Arrays>,
     /// Plan of the last graph that was iterated.
     pub(crate) last_plan: Mutex<Option<Arc<RecordedPlan>>>,
@@ -35,9 +37,10 @@ pub(crate) struct GroupInner {
 }
 
 impl GroupInner {
-    /// Makes a group of a runtime, which keeps it until its tasks are complete.
+    /// Makes a group of a runtime, which keeps it until its tasks are complete. They are run by the
+    /// workers of `set`, of which `worker` is one.
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        (shared, set): (&Arc<Shared>, &Arc<WorkerSet>),
         name: String,
         number: u32,
         worker: Option<usize>,
@@ -47,6 +50,7 @@ impl GroupInner {
             head: GroupHead::new(name, number),
             me: Weak::clone(me),
             shared: Arc::clone(shared),
+            set: Arc::clone(set),
             arrays: Arc::new(Arrays::new(shared.number, shared.workers())),
             last_plan: Mutex::default(),
             affinity: Affinity::new(worker.filter(|_| has_affinity)),
@@ -72,7 +76,7 @@ impl GroupInner {
     /// Notes that an array of the group has tiles of `bytes`.
     pub(crate) fn note_tile(&self, bytes: usize) {
         if self.affinity.note_tile(bytes) {
-            self.shared.note_tile(bytes);
+            self.set.note_tile(bytes);
         }
     }
 

@@ -6,8 +6,9 @@ use super::{JUDGE, Last, certain};
 use crate::callback;
 use crate::control_plane;
 use crate::dump::Dump;
+use crate::group::GroupInner;
 use crate::record::{Phase, Record, RecordId, Role, SPAWNING, for_each_record};
-use crate::scheduler::{A_TIME, Shared, Stillness, Watchdog};
+use crate::scheduler::{A_TIME, Shared, Stillness, Watchdog, WorkerSet};
 use crate::task::wake_suspended;
 
 /// The observer that finds hangs.
@@ -84,7 +85,7 @@ pub(super) fn notify(shared: &Shared, report: String) {
     if shared.hang.report.set(Arc::clone(&report)).is_ok() {
         control_plane::hangs(&report);
     }
-    for_each_task(shared, |id, _, phase| {
+    for_each_task(shared, |id, _, phase, _| {
         if phase == Phase::Suspended {
             wake_suspended(id);
         }
@@ -94,17 +95,17 @@ pub(super) fn notify(shared: &Shared, report: String) {
 }
 
 /// Returns `true` if some task or thread waits, and none may go on by itself. Running tasks do not
-/// go on if they are `locked_out`, and ready ones do not if all workers are.
+/// go on if they are `locked_out`, and ready ones do not if all workers of their set are.
 pub(super) fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
-    let all_out = locked_out && shared.busy_workers() == shared.workers();
-    if !all_out && (shared.has_ready() || shared.has_next()) {
+    let are_out = |set: &WorkerSet| locked_out && set.are_all_in_tasks();
+    if shared.sets().any(|set| !are_out(set) && (set.has_ready() || set.has_next())) {
         return false;
     }
     let goes_on = |what: Option<&str>| what.is_none_or(|what| what == A_TIME);
     let blocked = shared.blocked_on();
     let mut waits = !blocked.is_empty() || shared.groups().iter().any(|group| group.has_waiters());
     let mut goes = blocked.iter().any(|what| goes_on(*what));
-    for_each_task(shared, |_, task, phase| match (phase, task.role()) {
+    for_each_task(shared, |_, task, phase, group| match (phase, task.role()) {
         // A service that waits for a time or for idleness works for the others' waits, and is no
         // wait itself.
         (Phase::Suspended, Role::Service) => goes |= task.waits_for().is_none(),
@@ -112,23 +113,28 @@ pub(super) fn is_stuck(shared: &Shared, locked_out: bool) -> bool {
             waits = true;
             goes |= goes_on(task.waits_for());
         }
-        (Phase::Created, _) if task.pending.units() >= SPAWNING => goes |= !all_out,
+        (Phase::Created, _) if task.pending.units() >= SPAWNING => goes |= !are_out(&group.set),
         (Phase::Created, _) => waits = true,
         // Perhaps woken from outside a moment ago, before any worker has taken it.
-        (Phase::Scheduled, role) => goes |= role != Role::Service && !all_out,
+        (Phase::Scheduled, role) => goes |= role != Role::Service && !are_out(&group.set),
         (Phase::Running | Phase::Notified, role) => goes |= role != Role::Service && !locked_out,
         _ => {}
     });
     waits && !goes
 }
 
-fn for_each_task(shared: &Shared, mut visit: impl FnMut(RecordId, &'static Record, Phase)) {
+fn for_each_task(
+    shared: &Shared,
+    mut visit: impl FnMut(RecordId, &'static Record, Phase, &GroupInner),
+) {
     let groups = shared.groups();
     for_each_record(|id, task| {
         let (_, phase) = task.state.phase();
-        let ours = groups.iter().any(|group| group.is_of(task));
-        if phase != Phase::Free && task.owner() == id && ours {
-            visit(id, task, phase);
+        if phase == Phase::Free || task.owner() != id {
+            return;
+        }
+        if let Some(group) = groups.iter().find(|group| group.is_of(task)) {
+            visit(id, task, phase, group);
         }
     });
 }

@@ -215,7 +215,7 @@ fn spawn(
         .iter()
         .try_for_each(|declared| declared.check_runtime(&group.arrays, group.head(), label))?;
     let is_inline = |task: usize| tasks[task].traits.marks().is_inline();
-    let workers = group.shared.workers();
+    let workers = group.set.workers();
     let policies = group.shared.config.policies;
     let successors = |task| match policies.has(Policy::Cycles) {
         true => plan.successors_of(task),

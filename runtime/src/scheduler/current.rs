@@ -11,9 +11,10 @@ use talpf_traces::{Event, Recorder};
 use super::policy::throttle::{HELP_ROUNDS, SAMPLE_ROUNDS};
 use super::trace_state::SliceBegin;
 use super::worker::Worker;
+use super::worker_set::{WorkerSet, goes_on_anywhere};
 use super::{Runner, Shared};
 use crate::group::GroupInner;
-use crate::record::{Phase, RecordId, Role, Urgency, record, running};
+use crate::record::{RecordId, Role, Urgency, record, running};
 
 /// The reason why a task is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +76,25 @@ pub(crate) fn worker_index(shared: &Arc<Shared>) -> Option<usize> {
     with_worker(|worker| Arc::ptr_eq(&worker.shared, shared).then_some(worker.index)).flatten()
 }
 
+/// Returns the number of this worker if this thread is a worker of the set.
+#[inline]
+pub(super) fn index_in(set: &Arc<WorkerSet>) -> Option<usize> {
+    with_worker(|worker| Arc::ptr_eq(&worker.set, set).then_some(worker.index)).flatten()
+}
+
+/// Returns `true` if this thread is a worker that runs the tasks of `group`.
+#[inline]
+pub(crate) fn on_worker_for(group: &GroupInner) -> bool {
+    index_in(&group.set).is_some()
+}
+
 /// Returns the number of this worker among those of its runtime, whichever that is.
 pub(crate) fn own_index() -> Option<usize> {
     with_worker(|worker| worker.index)
 }
 
 /// Returns `true` if this thread is a worker of the runtime.
-#[inline]
-pub(crate) fn on_worker_of(shared: &Arc<Shared>) -> bool {
+fn on_worker_of(shared: &Arc<Shared>) -> bool {
     worker_index(shared).is_some()
 }
 
@@ -153,7 +165,7 @@ pub fn worker_has_nothing_else() -> bool {
 #[inline]
 pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
     let is_next = with_worker(|worker| {
-        Arc::ptr_eq(&worker.shared, &group.shared)
+        Arc::ptr_eq(&worker.set, &group.set)
             && record(task).urgency() == Urgency::default()
             && !worker.sampler.is_armed()
             && worker.has_next_slot
@@ -167,15 +179,15 @@ pub(crate) fn schedule_released(group: &GroupInner, task: RecordId) {
 
 /// Queues a ready task of `group`.
 pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
-    let shared = &group.shared;
+    let set = &group.set;
     let urgency = record(task).urgency();
     let goes_to = group.affinity().filter(|_| reason != Reason::Yielded && has_affinity(task));
     let queued = with_worker(|worker| {
-        if urgency != Urgency::default() || !Arc::ptr_eq(&worker.shared, shared) {
+        if urgency != Urgency::default() || !Arc::ptr_eq(&worker.set, set) {
             return false;
         }
         if let Some(preferred) = goes_to.filter(|preferred| *preferred != worker.index) {
-            worker.shared.push_to_affinity_queue(preferred, task);
+            worker.set.push_to_affinity_queue(preferred, task);
             return true;
         }
         let next = &worker.slot().hot.next;
@@ -195,7 +207,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
             Some(displaced)
                 if !(reason.is_release() && displaced == task) && goes_on_anywhere(displaced) =>
             {
-                shared.inject(displaced);
+                set.inject(displaced);
             }
             Some(displaced) => {
                 match reason {
@@ -203,7 +215,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
                     _ if !worker.is_depth_first => worker.deques.push_last(displaced),
                     _ => worker.deques.push_first(displaced),
                 }
-                shared.wake_another(worker.index);
+                set.wake_another(&worker.slot().hot.pushes);
             }
             None => {}
         }
@@ -213,7 +225,7 @@ pub(crate) fn schedule(group: &GroupInner, task: RecordId, reason: Reason) {
         true
     });
     if queued != Some(true) {
-        schedule_shared(shared, task, urgency, goes_to);
+        schedule_shared(set, task, urgency, goes_to);
     }
 }
 
@@ -238,10 +250,10 @@ pub(crate) fn schedule_at(
             return false;
         };
         let is_other = worker.index != preferred
-            && Arc::ptr_eq(&worker.shared, &group.shared)
+            && Arc::ptr_eq(&worker.set, &group.set)
             && record(task).urgency() == Urgency::default();
         if is_other {
-            worker.shared.push_to_affinity_queue(preferred, task);
+            worker.set.push_to_affinity_queue(preferred, task);
         }
         is_other
     });
@@ -252,25 +264,17 @@ pub(crate) fn schedule_at(
     }
 }
 
-/// Returns `true` if a task is a main or has been woken, so that it may keep a worker busy for
-/// long.
-#[inline]
-pub(super) fn goes_on_anywhere(task: RecordId) -> bool {
-    let task = record(task);
-    task.role() == Role::Main || task.state.phase().1 == Phase::Scheduled
-}
-
 #[cold]
-fn schedule_shared(shared: &Arc<Shared>, task: RecordId, urgency: Urgency, goes_to: Option<usize>) {
+fn schedule_shared(set: &Arc<WorkerSet>, task: RecordId, urgency: Urgency, goes_to: Option<usize>) {
     // Once queued, the task may run and the runtime end before the wake-up.
-    let shared = Arc::clone(shared);
+    let set = Arc::clone(set);
     match goes_to {
         _ if urgency != Urgency::default() => {
-            shared.priorities.push(urgency, task);
-            shared.wake_one();
+            set.priorities.push(urgency, task);
+            set.wake_one();
         }
-        Some(preferred) => shared.push_to_affinity_queue(preferred, task),
-        None => shared.inject(task),
+        Some(preferred) => set.push_to_affinity_queue(preferred, task),
+        None => set.inject(task),
     }
 }
 
@@ -285,7 +289,7 @@ pub(crate) fn throttle<R: Runner>(group: &GroupInner) {
         let counter = &worker.slot().hot.spawns;
         let spawns = counter.load(Ordering::Relaxed).wrapping_add(1);
         counter.store(spawns, Ordering::Relaxed);
-        if spawns.is_multiple_of(HELP_ROUNDS) && Arc::ptr_eq(&worker.shared, &group.shared) {
+        if spawns.is_multiple_of(HELP_ROUNDS) && Arc::ptr_eq(&worker.set, &group.set) {
             if spawns.is_multiple_of(SAMPLE_ROUNDS) {
                 worker.sampler.arm();
             }

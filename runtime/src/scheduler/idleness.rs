@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, assert_nothing_held};
 
-use super::Shared;
-use super::current::runs_task_of;
+use super::current::{index_in, runs_task_of};
 use super::meter::Meter;
-use super::time::{NEVER, nanoseconds, wait_for};
+use super::timers::{NEVER, nanoseconds};
+use crate::group::GroupInner;
 use crate::record::note_wait;
 
 /// Tasks that wait until one worker has nothing else to do.
@@ -251,18 +251,14 @@ impl IdleWaiters {
     }
 }
 
-/// Implements [`Group::idle`](crate::Group::idle).
-pub(crate) async fn idle(shared: &Arc<Shared>, latest: Duration) {
-    if shared.virtual_time.is_some() {
-        // A core that has nothing else to do has it at once, and time would stand still.
-        return wait_for(Arc::clone(shared), latest).await;
-    }
-    Idle::new(shared, latest, &Poller::new(|| Some(()))).await;
+/// Implements [`Group::idle`](crate::Group::idle), in real time.
+pub(crate) async fn idle(group: &Arc<GroupInner>, latest: Duration) {
+    Idle::new(group, latest, &Poller::new(|| Some(()))).await;
 }
 
 /// Implements [`Group::idle_until`](crate::Group::idle_until).
 pub(crate) async fn idle_until<T: Send + 'static>(
-    shared: &Arc<Shared>,
+    group: &Arc<GroupInner>,
     latest: Duration,
     poll: impl Fn() -> Option<T> + Send + Sync + 'static,
 ) -> T {
@@ -271,25 +267,25 @@ pub(crate) async fn idle_until<T: Send + 'static>(
         if let Some(found) = (poller.poll)() {
             return found;
         }
-        if let Some(found) = Idle::new(shared, latest, &poller).await {
+        if let Some(found) = Idle::new(group, latest, &poller).await {
             return found;
         }
     }
 }
 
 /// A future that completes with the result of a poll, by this worker when it has nothing else to
-/// do, or with nothing if nobody polls for `latest` or something else wakes the task. It suspends
+/// do, or by one of the group's set if this is none, or with nothing if nobody polls for `latest` or something else wakes the task. It suspends
 /// at least once.
 struct Idle<'a, F, T> {
-    shared: &'a Arc<Shared>,
+    group: &'a GroupInner,
     watch: Arc<Watch<Arc<Poller<F, T>>>>,
     added: bool,
 }
 
 impl<'a, F, T> Idle<'a, F, T> {
-    fn new(shared: &'a Arc<Shared>, latest: Duration, poller: &Arc<Poller<F, T>>) -> Self {
-        let of_task = runs_task_of(shared);
-        Idle { shared, watch: Watch::new(latest, of_task, Arc::clone(poller)), added: false }
+    fn new(group: &'a GroupInner, latest: Duration, poller: &Arc<Poller<F, T>>) -> Self {
+        let of_task = runs_task_of(&group.shared);
+        Idle { group, watch: Watch::new(latest, of_task, Arc::clone(poller)), added: false }
     }
 }
 
@@ -307,14 +303,14 @@ where
                 found.map(|found| found.unwrap_or_else(|panic| resume_unwind(panic))),
             );
         }
-        let shared = self.shared;
+        let GroupInner { shared, set, .. } = self.group;
         let watch = Arc::clone(&self.watch);
         let latest_ns = shared.clock.now_ns().saturating_add(nanoseconds(watch.latest));
-        let slot = super::worker_index(shared);
+        let worker = index_in(set);
         let waiter = Waiter { watch, waker: cx.waker().clone(), latest_ns };
-        shared.slots[slot.unwrap_or(0)].idle_waiters.add(waiter);
-        if slot.is_none() {
-            shared.wake_one();
+        set.slot(worker.unwrap_or(set.workers().start)).idle_waiters.add(waiter);
+        if worker.is_none() {
+            set.wake_one();
         }
         note_wait("an idle worker");
         Poll::Pending

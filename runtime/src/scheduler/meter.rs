@@ -180,11 +180,12 @@ impl Shared {
                 delays.add(class, counter.read());
             }
         }
+        let sets = || self.sets();
         let queued = QueueDepths {
             next: slots().filter(|slot| slot.hot.next.peek().is_some()).count() as u64,
             own: slots().map(|slot| (slot.stealers.len() + slot.affinity_queue.len()) as u64).sum(),
-            shared: (self.injector.len() + self.returned.len()) as u64,
-            priorities: self.priorities.len() as u64,
+            shared: sets().map(|set| (set.injector.len() + set.returned.len()) as u64).sum(),
+            priorities: sets().map(|set| set.priorities.len() as u64).sum(),
         };
         // Odd while a task runs, which has been begun.
         let begun = |steps: u64| steps.div_ceil(2);

@@ -9,7 +9,8 @@
 //! Every worker has a *next slot* (the task that its last release or wake-up made ready, run at
 //! once, as an immediate successor), two deques, an affinity queue, and a part in the idle protocol
 //! (`README.md` beside this file). Ready tasks of a priority other than 0 go to a shared queue of
-//! buckets. A worker searches for work in this order: higher priorities, next slot, own deques,
+//! buckets. Those who share queues and steal from each other are a set (`worker_set.rs`), mostly of all
+//! workers. A worker searches for work in this order: higher priorities, next slot, own deques,
 //! affinity queue, tasks from outside, other workers, lower priorities; then it polls for the tasks
 //! that wait for idleness, and then it parks.
 
@@ -31,11 +32,13 @@ mod shared;
 pub(crate) mod spans;
 mod stealing;
 mod time;
+mod timers;
 mod trace_state;
 mod tracer;
 mod virtual_time;
 mod watchdog;
 mod worker;
+mod worker_set;
 mod worker_slot;
 #[cfg(feature = "tracing")]
 mod worker_spans;
@@ -47,7 +50,7 @@ pub use self::policy::{NoPolicy, Policies, Policy};
 pub(crate) use self::block_on::block_on;
 pub(crate) use self::census::Census;
 pub(crate) use self::current::{
-    Reason, count_completion, is_for_task_of, on_worker_of, own_index, schedule, schedule_at,
+    Reason, count_completion, is_for_task_of, on_worker_for, own_index, schedule, schedule_at,
     schedule_released, throttle, trace, trace_begin, trace_edge, trace_end, worker_index,
 };
 pub(crate) use self::idleness::{idle, idle_until};
@@ -57,3 +60,4 @@ pub(crate) use self::shared::{Shared, prepare};
 pub(crate) use self::time::{A_TIME, wait_for};
 pub use self::virtual_time::{CoreTimes, Cost, EventSource, VirtualTime};
 pub(crate) use self::watchdog::{Stillness, Watchdog};
+pub(crate) use self::worker_set::WorkerSet;

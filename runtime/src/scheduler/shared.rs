@@ -3,25 +3,20 @@
 use std::sync::atomic::AtomicU64 as PlainU64;
 use std::sync::{Arc, OnceLock};
 
-use crossbeam_deque::Injector;
 use crossbeam_utils::CachePadded;
-use talpf_primitives::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Parker, Unparker};
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, Parker, Unparker};
 
 use super::block_on::Blocked;
 use super::blocked_thread::is_locked_out;
 use super::census::Census;
-use super::current::goes_on_anywhere;
-use super::idle_set::IdleSet;
 use super::outside_trace::OutsideTrace;
 use super::policy::Policy;
 use super::policy::depth_first::Deques;
 use super::policy::steal_batch::most_stolen;
 use super::policy::steal_delay::StealDelay;
-use super::policy::wake_preferred::best_to_wake;
-use super::priority::PriorityQueue;
-use super::time::Timers;
 use super::virtual_time::VirtualState;
 use super::worker::Worker;
+use super::worker_set::WorkerSet;
 use super::worker_slot::WorkerSlot;
 use super::{Runner, Watchdog};
 use crate::callback;
@@ -31,7 +26,7 @@ use crate::cores::cores;
 use crate::group::{Closing, GroupInner};
 use crate::hang::Hang;
 use crate::idle_policy::IdlePolicy;
-use crate::record::{RecordId, record};
+use crate::record::RecordId;
 
 /// Number of runtimes that were made.
 static NUMBERS: PlainU64 = PlainU64::new(0);
@@ -48,14 +43,8 @@ pub(crate) struct Shared {
     pub(crate) hang: Hang,
     pub(super) watchdog: &'static dyn Watchdog,
     pub(super) slots: Box<[Arc<CachePadded<WorkerSlot>>]>,
-    pub(super) injector: Injector<RecordId>,
-    /// Tasks that thieves have given back.
-    pub(super) returned: Injector<RecordId>,
-    pub(super) priorities: PriorityQueue,
-    pub(super) timers: Timers,
+    sets: Box<[Arc<WorkerSet>]>,
     pub(super) tokio: tokio::runtime::Handle,
-    idle: IdleSet,
-    unparkers: Box<[Unparker]>,
     /// Threads outside that block on a future.
     pub(super) blocked: Mutex<Vec<Arc<Blocked>>>,
     /// Polls of futures by threads outside.
@@ -65,9 +54,6 @@ pub(crate) struct Shared {
     ended: OnceLock<Ended>,
     pub(crate) closing: Closing,
     stop: AtomicBool,
-    pub(super) steal_delay: StealDelay,
-    /// Number of parked workers that wake by themselves to watch the others.
-    watchers: AtomicUsize,
     pub(super) outside_trace: OutsideTrace,
 }
 
@@ -103,8 +89,8 @@ pub(crate) fn prepare(
     let own: Vec<_> = (0..config.workers).map(|_| (Deques::new(batch), Parker::new())).collect();
     let slots =
         own.iter().map(|(deques, _)| Arc::new(WorkerSlot::new(deques.stealers()))).collect();
-    let unparkers = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
-    let shared = Arc::new(Shared::new(config, tokio, watchdog, slots, unparkers));
+    let unparkers: Vec<_> = own.iter().map(|(_, parker)| parker.unparker().clone()).collect();
+    let shared = Arc::new(Shared::new(config, tokio, watchdog, slots, &unparkers));
     let workers = own.into_iter().enumerate().map(|(index, (deques, parker))| {
         let shared = Arc::clone(&shared);
         UnstartedWorker { shared, index, deques, parker }
@@ -119,11 +105,19 @@ impl Shared {
         tokio: tokio::runtime::Handle,
         watchdog: &'static dyn Watchdog,
         slots: Box<[Arc<CachePadded<WorkerSlot>>]>,
-        unparkers: Box<[Unparker]>,
+        unparkers: &[Unparker],
     ) -> Self {
         let oversubscribed = config.workers > cores();
-        let steals_at_once = oversubscribed || !config.policies.has(Policy::StealDelay);
-        let steal_delay = StealDelay::new(config.idle, steals_at_once);
+        let policies = config.policies;
+        let steals_at_once = oversubscribed || !policies.has(Policy::StealDelay);
+        let sets = (0..config.worker_sets).map(|number| {
+            let first = |number| number * config.workers / config.worker_sets;
+            let (first, end) = (first(number), first(number + 1));
+            let steal_delay = StealDelay::new(config.idle, steals_at_once);
+            let (slots, unparkers) = (&slots[first..end], &unparkers[first..end]);
+            Arc::new(WorkerSet::new(first, slots, unparkers, steal_delay, policies))
+        });
+        let sets = sets.collect();
         let virtual_time = config.virtual_time.clone().map(VirtualState::new);
         if let (Some(recorder), None) = (&config.recorder, &virtual_time) {
             recorder.prepare();
@@ -141,21 +135,14 @@ impl Shared {
             hang: Hang::default(),
             watchdog,
             slots,
-            injector: Injector::new(),
-            returned: Injector::new(),
-            priorities: PriorityQueue::default(),
-            timers: Timers::new(),
+            sets,
             tokio,
-            idle: IdleSet::default(),
-            unparkers,
             blocked: Mutex::default(),
             blocked_polls: AtomicU64::new(0),
             groups: Mutex::default(),
             ended: OnceLock::new(),
             closing: Closing::default(),
             stop: AtomicBool::new(false),
-            steal_delay,
-            watchers: AtomicUsize::new(0),
             outside_trace: OutsideTrace::default(),
         }
     }
@@ -169,109 +156,31 @@ impl Shared {
         self.closing.begin();
     }
 
-    /// Wakes a parked worker for work that was just made outside the workers' deques.
-    pub(super) fn wake_one(&self) {
-        if let Some(worker) = self.idle.after_shared_push(None) {
-            self.unparkers[worker].unpark();
-        }
+    /// Returns a set of workers, by its number modulo the number of sets.
+    pub(crate) fn set(&self, number: usize) -> &Arc<WorkerSet> {
+        &self.sets[number % self.sets.len()]
     }
 
-    /// Wakes a parked worker for work that worker `pusher` has just put into its deque.
-    #[inline]
-    pub(super) fn wake_another(&self, pusher: usize) {
-        if let Some(worker) = self.idle.after_push(&self.slots[pusher].hot.pushes) {
-            self.unparkers[worker].unpark();
-        }
+    /// Returns the set of a worker, by its number modulo the number of workers, and that number.
+    pub(crate) fn set_of(&self, worker: usize) -> (&Arc<WorkerSet>, usize) {
+        let worker = worker % self.workers();
+        let set = self.sets.partition_point(|set| set.workers().end <= worker);
+        (&self.sets[set], worker)
     }
 
-    /// Wakes a parked worker, if there is one and none watches, to watch the calling worker, which
-    /// is about to run a task.
-    pub(super) fn keep_watch(&self) {
-        // A worker that parks at this moment sees this one awake, and watches by itself.
-        if self.idle.len() > 0 && self.watchers.load(Ordering::SeqCst) == 0 {
-            self.wake_one();
-        }
+    /// Iterates over the sets of workers.
+    pub(crate) fn sets(&self) -> impl ExactSizeIterator<Item = &Arc<WorkerSet>> {
+        self.sets.iter()
     }
 
-    pub(super) fn watch(&self, watches: bool) {
-        match watches {
-            true => self.watchers.fetch_add(1, Ordering::SeqCst),
-            false => self.watchers.fetch_sub(1, Ordering::SeqCst),
-        };
-    }
-
-    pub(super) fn enter_idle(&self, worker: usize) {
-        self.idle.enter(worker);
-    }
-
-    /// Returns `true` if a worker is still in the idle set: nobody has removed it to wake it.
-    pub(super) fn is_idle(&self, worker: usize) -> bool {
-        self.idle.contains(worker)
-    }
-
-    /// Returns `true` if some worker is neither parked nor about to park.
-    pub(super) fn is_any_awake(&self) -> bool {
-        self.idle.len() < self.workers()
-    }
-
-    pub(super) fn leave_idle(&self, worker: usize) {
-        self.idle.leave(worker);
-    }
-
-    /// Returns `true` if a worker that is about to park would find anything to do.
-    pub(super) fn has_work(&self) -> bool {
-        self.stops()
-            || !self.injector.is_empty()
-            || !self.returned.is_empty()
-            || !self.priorities.is_empty()
-            || self.slots.iter().any(|slot| slot.has_work())
-    }
-
-    /// Queues a task for every worker.
-    pub(super) fn inject(&self, task: RecordId) {
-        self.injector.push(task);
-        self.wake_one();
-    }
-
-    /// Queues a task for worker `preferred`, and for others that have nothing else to do.
-    pub(super) fn push_to_affinity_queue(&self, preferred: usize, task: RecordId) {
-        self.slots[preferred].affinity_queue.push(task);
-        let best = best_to_wake(self.config.policies, preferred);
-        if let Some(worker) = self.idle.after_shared_push(best) {
-            self.unparkers[worker].unpark();
-        }
-    }
-
-    /// Queues a task that a thief gives back; for every worker if it may be long.
-    pub(super) fn give_back(&self, task: RecordId) {
-        if goes_on_anywhere(task) {
-            return self.inject(task);
-        }
-        if let Some(preferred) = record(task).preferred_worker() {
-            return self.push_to_affinity_queue(preferred, task);
-        }
-        self.returned.push(task);
-        self.wake_one();
-    }
-
-    /// Returns `true` if a task is ready that any worker may run.
+    /// Returns `true` if a task is ready that any worker of its set may run.
     pub(crate) fn has_ready(&self) -> bool {
-        self.has_ready_beside(None)
-    }
-
-    /// Returns `true` if a task is ready that any worker may run, beside those in the queues of a worker.
-    #[inline]
-    pub(super) fn has_ready_beside(&self, index: Option<usize>) -> bool {
-        let mut slots = self.slots.iter().enumerate();
-        !self.injector.is_empty()
-            || !self.returned.is_empty()
-            || !self.priorities.is_empty()
-            || slots.any(|(other, slot)| Some(other) != index && slot.has_ready())
+        self.sets().any(|set| set.has_ready())
     }
 
     /// Returns `true` if a worker has a task in its next slot.
     pub(crate) fn has_next(&self) -> bool {
-        self.slots.iter().any(|slot| slot.hot.next.peek().is_some())
+        self.sets().any(|set| set.has_next())
     }
 
     #[inline]
@@ -311,10 +220,13 @@ impl Shared {
 
     /// Returns `true` if all workers are parked, with nothing to do and no timer pending.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.idle.count() == self.workers()
-            && !self.has_work()
-            && !self.has_next()
-            && self.timers.next_ns().is_none()
+        let has_any =
+            |set: &WorkerSet| set.has_work() || set.has_next() || set.timers.next_ns().is_some();
+        // One set after another: a worker that makes work for another set meanwhile shows in the
+        // activity.
+        self.sets().all(|set| set.are_all_idle())
+            && !self.stops()
+            && !self.sets().any(|set| has_any(set))
     }
 
     /// Takes a census of the threads of the process that are neither workers nor on the list of
@@ -353,10 +265,7 @@ impl Shared {
 
     /// Returns `true` if a worker other than `index` is in a task that counts as progress.
     pub(super) fn is_busy_beside(&self, index: usize) -> bool {
-        let busy = |slot: &WorkerSlot| {
-            slot.hot.is_in_task() && !slot.hot.catches_up.load(Ordering::Relaxed)
-        };
-        self.slots.iter().enumerate().any(|(other, slot)| other != index && busy(slot))
+        self.slots.iter().enumerate().any(|(other, slot)| other != index && slot.hot.is_busy())
     }
 
     /// Returns `true` if there are more workers than cores.
@@ -367,11 +276,6 @@ impl Shared {
     /// Returns `true` if idle workers spin for a while before they park.
     pub(super) fn spins(&self) -> bool {
         self.config.idle != IdlePolicy::Park && !self.oversubscribed
-    }
-
-    /// Notes that tasks with tiles of `bytes` are queued for one worker.
-    pub(crate) fn note_tile(&self, bytes: usize) {
-        self.steal_delay.note_tile(bytes);
     }
 
     pub(crate) fn wake_blocked(&self) {
@@ -393,7 +297,7 @@ impl Shared {
     /// Ends the workers.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.unparkers.iter().for_each(Unparker::unpark);
+        self.sets().for_each(|set| set.unpark_all());
     }
 
     /// Releases the groups, whose tasks are all complete, and so breaks the reference cycle with

@@ -1,114 +1,34 @@
-//! Timers: waits for a time.
+//! Waits for a time.
 
-use std::cmp::{Ordering as Compare, Reverse};
-use std::collections::BinaryHeap;
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
-use talpf_primitives::{AtomicU64, Mutex, Ordering};
-
-use super::Shared;
+use super::timers::nanoseconds;
+use crate::group::GroupInner;
 use crate::record::note_wait;
 
-pub(super) const NEVER: u64 = u64::MAX;
 /// Reason of a wait for a time: the task goes on by itself.
 pub(crate) const A_TIME: &str = "a time";
 
-/// Tasks that wait for a time. Workers check for due ones between tasks.
-pub(crate) struct Timers {
-    heap: Mutex<BinaryHeap<Reverse<Timer>>>,
-    next_ns: AtomicU64,
-}
-
-struct Timer {
-    due_ns: u64,
-    waker: Waker,
-}
-
-impl Timers {
-    pub(super) fn new() -> Self {
-        Timers { heap: Mutex::default(), next_ns: AtomicU64::new(NEVER) }
-    }
-
-    fn add(&self, due_ns: u64, waker: Waker) {
-        let mut heap = self.heap.lock();
-        heap.push(Reverse(Timer { due_ns, waker }));
-        self.note_next(&heap);
-    }
-
-    /// Returns the time at which the next timer is due, if there is any.
-    #[inline]
-    pub(super) fn next_ns(&self) -> Option<u64> {
-        let next_ns = self.next_ns.load(Ordering::Relaxed);
-        (next_ns != NEVER).then_some(next_ns)
-    }
-
-    /// Removes all due timers, in the order in which to wake them so that the task due first runs
-    /// first.
-    #[cold]
-    pub(super) fn take_due(&self, now_ns: u64) -> impl Iterator<Item = Waker> + use<> {
-        let mut due = Vec::new();
-        let mut heap = self.heap.lock();
-        while heap.peek().is_some_and(|Reverse(timer)| timer.due_ns <= now_ns) {
-            due.extend(heap.pop().map(|Reverse(timer)| timer.waker));
-        }
-        self.note_next(&heap);
-        drop(heap);
-        // The last one woken is the next to run.
-        let mut due = due.into_iter();
-        let first = due.next();
-        due.chain(first)
-    }
-
-    fn note_next(&self, heap: &BinaryHeap<Reverse<Timer>>) {
-        let next_ns = heap.peek().map_or(NEVER, |Reverse(timer)| timer.due_ns);
-        self.next_ns.store(next_ns, Ordering::Relaxed);
-    }
-}
-
-impl PartialEq for Timer {
-    fn eq(&self, other: &Self) -> bool {
-        self.due_ns == other.due_ns
-    }
-}
-
-impl Eq for Timer {}
-
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Self) -> Option<Compare> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timer {
-    fn cmp(&self, other: &Self) -> Compare {
-        self.due_ns.cmp(&other.due_ns)
-    }
-}
-
-/// Returns a future that completes `period` from now, or a little later. It suspends even if that
-/// is 0.
+/// Returns a future that completes `period` from now, or a little later: when a worker of the
+/// group's set finds that. It suspends even if that is 0.
 pub(crate) fn wait_for(
-    shared: Arc<Shared>,
+    group: Arc<GroupInner>,
     period: Duration,
 ) -> impl Future<Output = ()> + Send + use<> {
-    let due_ns = shared.clock.now_ns().saturating_add(nanoseconds(period));
+    let due_ns = group.shared.clock.now_ns().saturating_add(nanoseconds(period));
     let mut added = false;
     poll_fn(move |cx| {
-        if added && shared.clock.now_ns() >= due_ns {
+        if added && group.shared.clock.now_ns() >= due_ns {
             return Poll::Ready(());
         }
         if !std::mem::replace(&mut added, true) {
-            shared.timers.add(due_ns, cx.waker().clone());
-            shared.wake_one();
+            group.set.timers.add(due_ns, cx.waker().clone());
+            group.set.wake_one();
         }
         note_wait(A_TIME);
         Poll::Pending
     })
-}
-
-pub(super) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -14,10 +14,11 @@ use super::idleness::{CurrentWatch, OthersTasks};
 use super::io::enter_tokio;
 use super::meter::{Meter, Sampler};
 use super::policy::Policy;
-use super::policy::depth_first::{Deques, until_settled};
+use super::policy::depth_first::Deques;
 use super::policy::rest::Thief;
 use super::trace_state::TraceState;
 use super::virtual_time::CoreStreams;
+use super::worker_set::WorkerSet;
 use super::worker_slot::WorkerSlot;
 #[cfg(feature = "tracing")]
 use super::worker_spans::WorkerSpans;
@@ -30,6 +31,7 @@ use crate::record::{Label, RecordId, Role, record};
 /// The state of a worker that only its thread touches.
 pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
+    pub(super) set: Arc<WorkerSet>,
     pub(super) index: usize,
     /// The part that other threads see.
     slot: Arc<CachePadded<WorkerSlot>>,
@@ -88,11 +90,12 @@ impl Worker {
         let stream = own.map(|recorder| recorder.stream(index as u32));
         let thief = Thief::new(shared.workers());
         let others_tasks = OthersTasks::new(shared.slots.len());
-        let slot = Arc::clone(&shared.slots[index]);
+        let (slot, set) = (Arc::clone(&shared.slots[index]), Arc::clone(shared.set_of(index).0));
         let policies = shared.config.policies;
         let traces_edges = recorder.is_some_and(Recorder::keeps_edges);
         Worker {
             shared,
+            set,
             index,
             slot,
             deques,
@@ -182,7 +185,7 @@ impl Worker {
     #[inline]
     pub(super) fn has_nothing_else(&self) -> bool {
         let has_own = self.slot().has_own_ready(&self.deques);
-        self.shared.spins() && !has_own && !self.shared.has_ready_beside(Some(self.index))
+        self.shared.spins() && !has_own && !self.set.has_ready_beside(self.index)
     }
 
     /// Counts a completed task of this runtime.
@@ -220,7 +223,7 @@ impl Worker {
         let nested = before % 2;
         steps.store(before.wrapping_add(1 + nested), Ordering::Relaxed);
         if after_idling {
-            self.shared.keep_watch();
+            self.set.keep_watch();
         }
         R::run(task);
         let inside = steps.load(Ordering::Relaxed);
@@ -261,7 +264,7 @@ impl Worker {
                 return Some(task);
             }
         }
-        self.shared
+        self.set
             .priorities
             .pop_above()
             .or_else(|| next.take())
@@ -281,24 +284,12 @@ impl Worker {
 
     /// Takes a task of a priority below 0, unless another task has come meanwhile.
     fn last_resort(&self) -> Option<RecordId> {
-        let task = self.shared.priorities.pop_below()?;
+        let task = self.set.priorities.pop_below()?;
         let better = self.take_injected();
         if better.is_some() {
-            self.shared.priorities.push(record(task).urgency(), task);
+            self.set.priorities.push(record(task).urgency(), task);
         }
         better.or(Some(task))
-    }
-
-    fn take_injected(&self) -> Option<RecordId> {
-        if self.shared.injector.is_empty() {
-            return None;
-        }
-        // A main that came along in a batch would lie in a deque, from which a resting worker does
-        // not steal.
-        match self.shared.injector.len() > self.shared.workers() {
-            true => self.take_some(&self.shared.injector),
-            false => until_settled(|| self.shared.injector.steal()),
-        }
     }
 
     /// Takes a task that other threads have made ready for this worker.
@@ -309,18 +300,18 @@ impl Worker {
 
     /// Wakes the tasks that wait for a time that has come. Returns `true` if there were any.
     pub(super) fn wake_due(&self) -> bool {
-        let timer = self.shared.timers.next_ns();
-        let mut slots = self.shared.slots.iter();
+        let timer = self.set.timers.next_ns();
+        let mut slots = self.set.slots();
         if timer.is_none() && slots.all(|slot| slot.idle_waiters.is_empty()) {
             return false;
         }
         let now_ns = self.shared.clock.now_ns();
         let is_due = timer.is_some_and(|due_ns| due_ns <= now_ns);
         if is_due {
-            let due = self.shared.timers.take_due(now_ns);
+            let due = self.set.timers.take_due(now_ns);
             due.for_each(|waker| self.wake(waker));
         }
-        let late = self.shared.slots.iter().filter(|slot| slot.idle_waiters.is_late(now_ns));
+        let late = self.set.slots().filter(|slot| slot.idle_waiters.is_late(now_ns));
         let late = late.flat_map(|slot| slot.idle_waiters.take_late(now_ns));
         late.fold(is_due, |_, waiter| {
             self.shared.call_back(IDLE_POLL, || waiter.wake());
@@ -341,10 +332,8 @@ impl Worker {
             self.shared.call_back(IDLE_POLL, || drop(self.current_watch.take()));
             true
         });
-        let others = self.shared.slots.iter().enumerate();
-        let mut others = others.filter(|(other, slot)| {
-            *other != self.index
-                && !slot.idle_waiters.is_empty()
+        let mut others = self.set.beside(self.index).filter(|(other, slot)| {
+            !slot.idle_waiters.is_empty()
                 && slot.hot.is_in_task()
                 && (!own || self.others_tasks.lasts(*other, slot.hot.steps.load(Ordering::Relaxed)))
         });
@@ -422,17 +411,17 @@ impl Worker {
 
     fn park(&self) {
         self.meter().count_park();
-        self.shared.enter_idle(self.index);
+        self.set.enter_idle(self.index);
         let mut hangs = false;
-        if !self.shared.has_work() {
-            let timer = self.shared.timers.next_ns().map(|due_ns| {
+        if !(self.shared.stops() || self.set.has_work()) {
+            let timer = self.set.timers.next_ns().map(|due_ns| {
                 Duration::from_nanos(due_ns.saturating_sub(self.shared.clock.now_ns()))
             });
-            let beside_busy = self.shared.is_any_awake().then_some(PARK_BESIDE_BUSY);
+            let beside_busy = self.set.is_any_awake().then_some(PARK_BESIDE_BUSY);
             let watch = self.shared.hang.period(&self.shared.config);
             let watches = timer.is_some() || beside_busy.is_some();
             if watches {
-                self.shared.watch(true);
+                self.set.watch(true);
             }
             match [timer, beside_busy, watch].into_iter().flatten().min() {
                 Some(longest) if self.index == 0 && !watches => {
@@ -442,10 +431,10 @@ impl Worker {
                 None => self.parker.park(),
             }
             if watches {
-                self.shared.watch(false);
+                self.set.watch(false);
             }
         }
-        self.shared.leave_idle(self.index);
+        self.set.leave_idle(self.index);
         match hangs {
             true => self.shared.watchdog.report_certain(&self.shared),
             false => self.shared.watchdog.watch(&self.shared),
@@ -457,7 +446,7 @@ impl Worker {
         let (mut pause, mut parked, mut seen) = (FIRST_CHECK, Duration::ZERO, None);
         while parked < longest {
             self.parker.park_timeout(pause.min(longest - parked));
-            if self.shared.stops() || !self.shared.is_idle(self.index) {
+            if self.shared.stops() || !self.set.is_idle(self.index) {
                 return false;
             }
             if self.shared.watchdog.is_certain(&self.shared, &mut seen) {

@@ -64,6 +64,12 @@ impl HotCounters {
     pub(super) fn is_in_task(&self) -> bool {
         self.steps.load(Ordering::Relaxed) % 2 == 1
     }
+
+    /// Returns `true` if the worker is in such a task, which does not only wait for other workers.
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_in_task() && !self.catches_up.load(Ordering::Relaxed)
+    }
 }
 
 impl WorkerSlot {

@@ -98,7 +98,8 @@ impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {
 
     /// Runs the body where the task becomes ready: at once inside the spawn if nothing holds it
     /// back, otherwise as the next one on the worker that makes it ready (of several, the last
-    /// comes next). For bodies that take less time than a queue. A body that runs inside a spawn
+    /// comes next). For bodies that take less time than a queue. A thread that is no worker of the task's
+    /// group queues it as any other. A body that runs inside a spawn
     /// has the stack of the spawner: a recursion of such tasks goes as deep as one of calls.
     #[inline]
     pub fn inline(mut self) -> Self {
@@ -171,9 +172,9 @@ impl<'a, C, A, S> TaskBuilder<'a, C, A, S> {
         self.runs
     }
 
-    /// Returns the number of workers of the runtime.
+    /// Returns the number of workers that run the tasks of the group.
     pub(super) fn workers(&self) -> usize {
-        self.group.shared.workers()
+        self.group.set.workers().len()
     }
 
     /// Returns the traits and the clauses.

@@ -246,7 +246,7 @@ pub(super) fn ready_at_spawn(group: &Arc<GroupInner>, task: RecordId) {
         record(task).pending.set(SPAWNING);
     }
     let inline = record(task).marks().is_inline();
-    if inline && scheduler::on_worker_of(&group.shared) {
+    if inline && scheduler::on_worker_for(group) {
         run(task);
     } else {
         scheduler::schedule(group, task, Reason::Spawned);

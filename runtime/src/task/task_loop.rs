@@ -61,7 +61,7 @@ impl<'a, S: Copy> TaskLoop<'a, S> {
     }
 
     /// Sets the number of indices of a chunk; the last chunk may have fewer. By default there are
-    /// up to four chunks for every worker. Chunks that are tiles of the arrays they use are the
+    /// up to four chunks for every worker of the group. Chunks that are tiles of the arrays they use are the
     /// cheapest.
     pub fn grain(mut self, indices: usize) -> Self {
         self.grain = Some(indices);

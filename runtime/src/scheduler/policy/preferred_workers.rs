@@ -15,12 +15,13 @@ use super::cycles::cycles;
 /// preferred worker, and neither have inline ones.
 ///
 /// `steps` are the numbers of tasks in the steps, `successors` the tasks that wait for one: later
-/// ones in the same iteration, others in the next one.
+/// ones in the same iteration, others in the next one. `workers` are the numbers of the workers that may run the
+/// tasks.
 pub(crate) fn preferred_workers<'a>(
     steps: impl Iterator<Item = usize>,
     is_inline: impl Fn(usize) -> bool,
     successors: impl Fn(usize) -> &'a [u32],
-    workers: usize,
+    workers: Range<usize>,
 ) -> Vec<Option<u32>> {
     let mut preferred = Vec::new();
     for tasks in steps {
@@ -30,8 +31,9 @@ pub(crate) fn preferred_workers<'a>(
         let counted = cycles.iter().filter(|cycle| counts(cycle)).count();
         let mut position = 0;
         for cycle in cycles {
-            let is_assigned = counted >= workers && counts(&cycle);
-            let worker = is_assigned.then(|| (position * workers / counted) as u32);
+            let is_assigned = counted >= workers.len() && counts(&cycle);
+            let worker =
+                is_assigned.then(|| (workers.start + position * workers.len() / counted) as u32);
             position += usize::from(is_assigned);
             preferred.extend(cycle.map(|_| worker));
         }
@@ -47,10 +49,12 @@ mod tests {
     fn a_cycle_is_assigned_to_one_worker() {
         let graph: [&[u32]; 6] = [&[1], &[0], &[3], &[2], &[], &[]];
         let preferred =
-            |workers| preferred_workers([6].into_iter(), |_| false, |task| graph[task], workers);
+            |workers| preferred_workers([6].into_iter(), |_| false, |task| graph[task], 0..workers);
         assert_eq!(preferred(2), [0, 0, 0, 0, 1, 1].map(Some));
         assert_eq!(preferred(4), [0, 0, 1, 1, 2, 3].map(Some));
         assert_eq!(preferred(5), [None; 6], "four cycles for five workers");
+        let of_set = preferred_workers([6].into_iter(), |_| false, |task| graph[task], 3..5);
+        assert_eq!(of_set, [3, 3, 3, 3, 4, 4].map(Some), "the second of two sets");
     }
 
     #[test]
@@ -59,7 +63,7 @@ mod tests {
         let graph: [&[u32]; 6] = [&[1], &[0], &[], &[], &[], &[]];
         let is_inline = |task: usize| [1, 2, 4].contains(&task);
         let preferred =
-            |workers| preferred_workers([6].into_iter(), is_inline, |task| graph[task], workers);
+            |workers| preferred_workers([6].into_iter(), is_inline, |task| graph[task], 0..workers);
         let (none, at) = (None, Some);
         assert_eq!(preferred(3), [at(0), at(0), none, at(1), none, at(2)]);
         assert_eq!(preferred(4), [none; 6], "three cycles for four workers");

@@ -170,7 +170,7 @@ impl Worker {
         self.thief.measure_from(None);
         let next = &self.slot().hot.next;
         while let Some(task) = next.take().or_else(|| self.deques.pop()) {
-            self.shared.give_back(task);
+            self.set.give_back(task);
         }
         self.note_done();
         self.thief.rest.set(Some(Rest { until_ns: now_ns + REST_NS, checked_ns: now_ns }));
@@ -193,23 +193,22 @@ impl Worker {
     /// Returns `true` if every worker that has ready tasks has run or spawned as many as `tasks`
     /// since the last check.
     fn others_progress(&self, tasks: u64) -> bool {
-        let returned = !self.shared.returned.is_empty();
+        let returned = !self.set.returned.is_empty();
         let has_ready =
             |slot: &WorkerSlot| returned || slot.has_ready() || slot.hot.next.peek().is_some();
         let slow = |(index, slot): (usize, &WorkerSlot)| {
             let before = self.thief.others.borrow()[index].done;
-            index != self.index
-                && has_ready(slot)
-                && self.done_by(index).wrapping_sub(before) < tasks
+            has_ready(slot) && self.done_by(index).wrapping_sub(before) < tasks
         };
-        let all = !self.shared.slots.iter().map(|slot| &***slot).enumerate().any(slow);
+        let all = !self.set.beside(self.index).any(slow);
         self.note_done();
         all
     }
 
     fn note_done(&self) {
-        for (index, other) in self.thief.others.borrow_mut().iter_mut().enumerate() {
-            other.done = self.done_by(index);
+        let mut others = self.thief.others.borrow_mut();
+        for (index, _) in self.set.beside(self.index) {
+            others[index].done = self.done_by(index);
         }
     }
 

@@ -53,10 +53,10 @@ impl Worker {
             let affine = || self.take_from_affinity_queue().or_else(|| self.take_returned());
             let own = || next.take().or_else(|| self.deques.pop()).or_else(affine);
             let others = || if steals { self.steal() } else { None };
-            match self.shared.priorities.pop_above().or_else(own).or_else(others) {
+            match self.set.priorities.pop_above().or_else(own).or_else(others) {
                 // A main must not run on top of another, which could not go on before it ended.
                 Some(task) if record(task).role() == Role::Main => {
-                    self.shared.inject(task);
+                    self.set.inject(task);
                     break;
                 }
                 Some(task) => {
@@ -92,8 +92,8 @@ impl Worker {
         hot.catches_up.store(true, Ordering::Relaxed);
         while hot.next.peek().is_none()
             && affinity_queue.is_empty()
-            && self.shared.injector.is_empty()
-            && self.shared.is_busy_beside(self.index)
+            && self.set.injector.is_empty()
+            && self.set.beside(self.index).any(|(_, other)| other.hot.is_busy())
             && is_far_ahead()
             && self.shared.clock.now_ns() < until_ns
         {

@@ -8,9 +8,10 @@ use std::time::Duration;
 use super::ready::Ready;
 use super::state::{EventSource, VirtualState};
 use crate::record::{Phase, RecordId, Role, record};
+use crate::scheduler::Runner;
 use crate::scheduler::policy::depth_first::until_settled;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{Runner, Shared};
+use crate::scheduler::worker_set::WorkerSet;
 
 /// Pause, in real time, before the executor asks again whether threads outside wait.
 const OUTSIDE: Duration = Duration::from_micros(20);
@@ -57,14 +58,14 @@ struct TaskTime {
 impl Worker {
     /// Takes a task from the queues of all workers.
     fn take_shared(&self) -> Option<RecordId> {
-        let Shared { injector, returned, .. } = &*self.shared;
+        let WorkerSet { injector, returned, .. } = &*self.set;
         let taken = until_settled(|| injector.steal());
         taken.or_else(|| until_settled(|| returned.steal()))
     }
 
     /// Returns the time at which a timer is due, or a wait for an idle worker ends.
     fn next_timer_ns(&self) -> Option<u64> {
-        let timer_ns = self.shared.timers.next_ns();
+        let timer_ns = self.set.timers.next_ns();
         timer_ns.into_iter().chain(self.slot().idle_waiters.first_ns()).min()
     }
 
@@ -160,8 +161,7 @@ impl<'w> Executor<'w> {
     }
 
     fn next_queued(&self) -> Option<RecordId> {
-        let shared = &self.worker.shared;
-        let priorities = &shared.priorities;
+        let priorities = &self.worker.set.priorities;
         let others =
             || self.worker.take_from_affinity_queue().or_else(|| self.worker.take_shared());
         let plain = self.worker.deques.pop_oldest(true).or_else(others);
