@@ -84,7 +84,9 @@ pub struct Config {
     /// queue pairs, one at each end, of the `max_qp` of the device; one that exceeds them fails the
     /// run.
     pub ranks: u32,
-    /// The runtime that all ranks share.
+    /// The runtime that all ranks share. Its sets of workers
+    /// ([`worker_sets`](talpf_runtime::Config::worker_sets)) are divided among the ranks of the process:
+    /// with as many sets as ranks, each rank has workers of its own.
     pub runtime: talpf_runtime::Config,
     /// Polling frequency of the ranks.
     pub polling: PollingFrequency,

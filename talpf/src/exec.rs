@@ -154,15 +154,15 @@ fn start(config: Config) -> Result<(Runtime, Arc<World>), Error> {
 }
 
 /// Iterates over new groups of consecutive ranks, each of which has a worker to itself or shares it with
-/// as many others, if that is possible.
+/// as many others, if that is possible. Of several sets of workers each gets its share of the ranks.
 pub(crate) fn groups(runtime: &Runtime, ranks: Range<u32>) -> impl Iterator<Item = Group> {
-    let (workers, count) = (runtime.workers(), ranks.len());
+    let (workers, sets, count) = (runtime.workers(), runtime.worker_sets(), ranks.len());
     ranks.enumerate().map(move |(index, rank)| {
         let name = Rank(rank).to_string();
         // Otherwise some workers would have more ranks than others.
         match count.is_multiple_of(workers) {
             true => runtime.group_at(name, rank, index * workers / count),
-            false => runtime.group(name, rank),
+            false => runtime.group_in(name, rank, index * sets / count),
         }
     })
 }

@@ -11,7 +11,8 @@ use crate::transport::verbs;
 pub struct Config {
     /// Number of ranks, 1 to 1024.
     pub ranks: u32,
-    /// Settings of the runtime that all ranks share.
+    /// Settings of the runtime that all ranks share. Its sets of workers are divided among the ranks: with as
+    /// many sets as ranks, each rank has workers of its own.
     pub runtime: talpf_runtime::Config,
     /// Settings of the device that carries the messages. In virtual time messages arrive
     /// exactly when a link model says, in real time no earlier.

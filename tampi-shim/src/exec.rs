@@ -56,7 +56,11 @@ where
     let usual = || if is_virtual { Ok(Protocols::default()) } else { Protocols::measured() };
     let protocols = config.protocols.map_or_else(usual, Ok)?;
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
-    let groups = (0..config.ranks).map(|rank| runtime.group(format!("rank {rank}"), rank));
+    let groups = (0..config.ranks).map(|rank| {
+        // Each set of workers gets its share of the ranks.
+        let set = rank as usize * runtime.worker_sets() / config.ranks as usize;
+        runtime.group_in(format!("rank {rank}"), rank, set)
+    });
     let groups: Vec<_> = groups.collect();
     control_plane::begins(config.ranks, &protocols);
     let verbs = VerbsWorld::new(&config, protocols, groups.clone())?;

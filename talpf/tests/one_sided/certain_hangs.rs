@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use talpf::{Context, Error, Rank, SyncMode, exec};
 
-use crate::common::{self, Gate, alone};
+use crate::common::{self, Gate, alone, with_own_workers};
 
 /// A third of the hang period: the machine may do other work.
 const AT_ONCE: Duration = Duration::from_secs(3);
@@ -40,6 +40,25 @@ fn an_operation_that_is_missing_is_reported_at_once() {
             let says = format!("sync(msg({ranks})) of lane 0 round 0 expects {ranks} operations");
             assert!(report.contains(&says), "{report}");
             assert!(took < AT_ONCE, "{ranks} ranks, {workers} workers: {took:?}");
+        }
+    });
+}
+
+#[test]
+fn an_operation_that_is_missing_is_reported_at_once_by_ranks_with_workers_of_their_own() {
+    let name =
+        "an_operation_that_is_missing_is_reported_at_once_by_ranks_with_workers_of_their_own";
+    alone(&format!("certain_hangs::{name}"), || {
+        for (ranks, each) in [(2, 1), (3, 1), (3, 2)] {
+            let begin = Instant::now();
+            let config = with_own_workers(common::config(ranks, 1), each);
+            let result = exec(config, move |ctx| put_to_first(ctx, SyncMode::msg(ranks)));
+            let took = begin.elapsed();
+            let Err(Error::Runtime(talpf_runtime::Error::Hang(report))) = result else {
+                panic!("{ranks} ranks: {result:?}");
+            };
+            assert!(report.contains(&format!("expects {ranks} operations")), "{report}");
+            assert!(took < AT_ONCE, "{ranks} ranks, {each} workers each: {took:?}");
         }
     });
 }

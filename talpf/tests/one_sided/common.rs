@@ -40,7 +40,7 @@ where
     R: Send + 'static,
 {
     let _watchdog = watchdog(what);
-    exec(in_requested_time(config), &main)
+    exec(in_requested_time(on_requested_workers(config)), &main)
 }
 
 /// Returns the settings of a test, or those of the same run in virtual time if the environment asks
@@ -54,6 +54,28 @@ fn in_requested_time(mut config: Config) -> Config {
         let costs = Arc::default();
         config.runtime.virtual_time = Some(VirtualTime { cores: 2, costs, task_overhead_ns: 0 });
     }
+    config
+}
+
+/// Returns the settings of a test, or those of the same run with as many workers for each rank alone as the
+/// environment says.
+fn on_requested_workers(config: Config) -> Config {
+    let each = std::env::var("TALPF_TEST_WORKERS_PER_RANK").ok();
+    let runtime = &config.runtime;
+    // Tests of traces know the number of rows, and of runs of many ranks that number is what matters.
+    let is_fixed = runtime.recorder.is_some() || runtime.worker_sets > 1;
+    match each.map(|each| each.parse().expect("a number of workers")) {
+        Some(each) if !is_fixed && (1..=64).contains(&config.ranks) => {
+            with_own_workers(config, each)
+        }
+        _ => config,
+    }
+}
+
+/// Returns settings in which each rank has workers of its own.
+pub(crate) fn with_own_workers(mut config: Config, each: usize) -> Config {
+    config.runtime.workers = config.ranks as usize * each;
+    config.runtime.worker_sets = config.ranks as usize;
     config
 }
 

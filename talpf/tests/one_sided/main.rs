@@ -72,3 +72,4 @@ mod virtual_time;
 mod waiting_ranks;
 mod windows_opened_apart;
 mod windows_with_guards;
+mod worker_sets;

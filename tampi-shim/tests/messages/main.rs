@@ -26,3 +26,4 @@ mod sizes;
 mod truncation;
 mod virtual_time;
 mod wakers;
+mod worker_sets;
