@@ -28,7 +28,10 @@ pub(super) fn comments<A: App>(
         match machine.simulation() {
             Some(simulation) => format!("{ranks}, simulated: {}", simulation),
             None => {
-                let workers = counted(machine.workers(), "worker");
+                let workers = match machine.workers_per_rank() {
+                    Some(each) => format!("{} each", counted(each, "worker")),
+                    None => counted(machine.workers(), "worker"),
+                };
                 let link = machine.link().map(|link| format!(", simulated: link {}", link.text));
                 let dilated = machine.dilation().map(|dilation| format!(", {dilation}"));
                 let others = [link, dilated].map(Option::unwrap_or_default).concat();
@@ -55,6 +58,7 @@ pub(super) struct Report {
     variant: &'static str,
     ranks: usize,
     workers: usize,
+    workers_per_rank: Option<usize>,
     /// Connections between the processes of the ranks, if those are connected by us.
     connections: Option<Connections>,
     replay: bool,
@@ -91,6 +95,7 @@ impl Report {
             variant: variant.name(),
             ranks: solution.machine.ranks(),
             workers: solution.machine.workers(),
+            workers_per_rank: solution.machine.workers_per_rank(),
             connections: solution.machine.transport().connections(),
             replay: solution.machine.replays(),
             link: solution.machine.link().filter(|_| variant.has_ranks()),
@@ -126,7 +131,7 @@ impl Report {
             ("ranks", self.ranks.to_string()),
             match self.simulation {
                 Some(simulation) => ("simulated", simulation.to_string()),
-                None => ("workers", self.workers.to_string()),
+                None => ("workers", self.workers_text()),
             },
         ];
         lines.extend(self.dilation.map(|(dilation, _)| ("cores", dilation.to_string())));
@@ -156,6 +161,11 @@ impl Report {
         lines
     }
 
+    fn workers_text(&self) -> String {
+        let each = self.workers_per_rank.map(|each| format!(", {each} of each rank alone"));
+        format!("{}{}", self.workers, each.unwrap_or_default())
+    }
+
     /// Returns where the time of virtual cores has gone, if the run has taken virtual time.
     fn breakdown(&self) -> Option<Breakdown> {
         let (simulation, metrics) = self.simulation.zip(self.metrics.as_ref())?;
@@ -179,6 +189,7 @@ impl Report {
                 None => ("workers", self.workers.into()),
             },
         ];
+        fields.extend(self.workers_per_rank.map(|each| ("workers_per_rank", each.into())));
         fields.extend(self.dilation.map(|(Dilation { cores, factor }, overshoot)| {
             (
                 "dilated",

@@ -80,6 +80,11 @@ pub(super) struct MachineOptions {
     #[arg(long, value_name = "W", value_parser = number_within(Machine::WORKERS))]
     pub(super) workers: Option<usize>,
 
+    /// Worker threads of each rank alone, in place of workers that the ranks of a process share
+    #[arg(long, value_name = "N", conflicts_with = "workers")]
+    #[arg(value_parser = number_within(Machine::WORKERS))]
+    pub(super) workers_per_rank: Option<usize>,
+
     /// Make rank R, or `all`, compute FACTOR times more slowly, on simulated cores of its own
     #[arg(long, value_name = "R:FACTOR", value_parser = slowdown)]
     pub(super) slow_rank: Option<Slowdown>,
@@ -125,6 +130,10 @@ impl RunOptions {
         if self.graph.is_some() && !variant.has_ranks() {
             return Err(Error::NotTogether { option: "--graph", with: variant.name() });
         }
+        if self.machine.workers_per_rank.is_some() && !variant.has_ranks() {
+            let option = "--workers-per-rank";
+            return Err(Error::NotTogether { option, with: variant.name() });
+        }
         let needs_result = [("--check", self.check), ("--image", self.image.is_some())];
         if let Some((option, _)) = needs_result.into_iter().find(|&(_, is_given)| is_given)
             && self.simulation.has_no_result()
@@ -156,6 +165,7 @@ impl RunOptions {
             (option, transport != Transport::Verbs),
             ("--slow-rank", self.machine.slow_rank.is_some()),
             ("--workers", self.machine.workers.is_some()),
+            ("--workers-per-rank", self.machine.workers_per_rank.is_some()),
             ("--link", self.machine.link.is_some()),
         ];
         let simulation = self.simulation.simulation::<A>(variant, &others)?;
@@ -221,9 +231,10 @@ impl RunOptions {
         &self,
         join: impl FnOnce(Option<usize>, Option<usize>) -> Result<Machine, Error>,
     ) -> Result<Machine, Error> {
-        let MachineOptions { workers, slow_rank, runtime, .. } = &self.machine;
+        let MachineOptions { workers, workers_per_rank, slow_rank, runtime, .. } = &self.machine;
         let settings = runtime.settings()?;
         let machine = join(self.ranks, workers.or(settings.workers()))?;
+        let machine = machine.with_workers_per_rank(*workers_per_rank)?;
         Ok(machine.slowed(*slow_rank).set(settings))
     }
 
@@ -246,7 +257,8 @@ impl MachineOptions {
         let settings = self.runtime.settings()?;
         let workers = self.workers.or(settings.workers());
         let workers = workers.unwrap_or(cores.min(*Machine::WORKERS.end()));
-        Ok(Machine::new(ranks, workers)?.slowed(self.slow_rank).linked(self.link).set(settings))
+        let machine = Machine::new(ranks, workers)?.with_workers_per_rank(self.workers_per_rank)?;
+        Ok(machine.slowed(self.slow_rank).linked(self.link).set(settings))
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn rank(
     known: Arc<Known>,
 ) -> Result<Part, Error> {
     let ranks = one_sided.size();
-    // The workers of a process may compute for any of its ranks.
+    // The workers of a process may compute for any of its ranks, unless each has its own.
     let ahead = input.machine.cores_of_rank() + 1;
     let counts = one_sided.remote_queue::<Counted>(MASTER, 0..ranks, ahead).await?;
     let (mut senders, mut receiver) = (Vec::new(), None);

@@ -15,6 +15,8 @@ use crate::Error;
 pub struct Machine {
     ranks: usize,
     workers: usize,
+    /// Workers of each rank, if ranks share none.
+    workers_per_rank: Option<usize>,
     slowdown: Option<Slowdown>,
     transport: Transport,
     settings: Settings,
@@ -117,6 +119,7 @@ impl Machine {
     pub const ONE: Self = Self {
         ranks: 1,
         workers: 1,
+        workers_per_rank: None,
         slowdown: None,
         transport: Transport::Verbs,
         settings: Settings::NONE,
@@ -134,6 +137,7 @@ impl Machine {
         Ok(Self {
             ranks: Error::check_range("ranks", ranks, Self::RANKS)?,
             workers: Error::check_range("workers", workers, Self::WORKERS)?,
+            workers_per_rank: None,
             slowdown: None,
             transport: Transport::Verbs,
             settings: Settings::NONE,
@@ -143,6 +147,17 @@ impl Machine {
             simulation: None,
             dilation: None,
         })
+    }
+
+    /// Returns the same machine with `each` workers for every rank, which run no tasks of others, in place of
+    /// workers that the ranks of a process share, or as it is.
+    ///
+    /// **Errors**: [`Error::OutOfRange`].
+    pub fn with_workers_per_rank(self, each: Option<usize>) -> Result<Self, Error> {
+        let Some(each) = each else { return Ok(self) };
+        let workers = each.saturating_mul(self.ranks_here().len());
+        let workers = Error::check_range("ranks times workers per rank", workers, Self::WORKERS)?;
+        Ok(Self { workers, workers_per_rank: Some(each), ..self })
     }
 
     /// Returns the same machine with other settings of the runtime and of polling; the number of
@@ -239,20 +254,26 @@ impl Machine {
         self.ranks
     }
 
-    /// Returns the number of worker threads of all ranks together.
+    /// Returns the number of worker threads of all ranks of a process together.
     pub fn workers(self) -> usize {
         self.workers
     }
 
-    /// Returns the number of workers, or of virtual cores, that a rank has or shares with the others.
+    /// Returns the number of workers of each rank, if ranks share none.
+    pub fn workers_per_rank(self) -> Option<usize> {
+        self.workers_per_rank
+    }
+
+    /// Returns the number of workers, or of virtual cores, that a trace has rows of for each rank.
     pub fn workers_of_rank(self) -> usize {
         self.simulation.map_or(self.workers, |simulation| simulation.cores as usize)
     }
 
     /// Returns the number of tasks of a rank that can run at a time: on its virtual cores, or on the workers that
-    /// it shares with the others.
+    /// it has or shares with the others.
     pub fn cores_of_rank(self) -> usize {
-        self.dilation.map_or_else(|| self.workers_of_rank(), |dilation| dilation.cores as usize)
+        let dilated = self.dilation.map(|dilation| dilation.cores as usize);
+        dilated.or(self.workers_per_rank).unwrap_or_else(|| self.workers_of_rank())
     }
 
     /// Returns the slow ranks, if there are any.
@@ -346,6 +367,18 @@ mod tests {
         for bad in [0, 1025] {
             let workers = Machine::new(1, bad).unwrap_err().to_string();
             assert_eq!(workers, format!("workers is {bad}, expected 1 to 1024"));
+        }
+    }
+
+    #[test]
+    fn workers_of_all_ranks_together_are_limited() {
+        let machine = Machine::new(4, 1).unwrap();
+        let of = |each| machine.with_workers_per_rank(each).map(|machine| machine.workers());
+        assert_eq!([of(None).unwrap(), of(Some(1)).unwrap(), of(Some(256)).unwrap()], [1, 4, 1024]);
+        for (bad, workers) in [(0, 0), (257, 1028), (usize::MAX, usize::MAX)] {
+            let error = of(Some(bad)).unwrap_err().to_string();
+            let says = "expected 1 to 1024";
+            assert_eq!(error, format!("ranks times workers per rank is {workers}, {says}"));
         }
     }
 

@@ -136,8 +136,10 @@ pub(super) fn runtime(
     machine: Machine,
     observer: &Observer,
 ) -> Result<talpf_runtime::Config, Error> {
+    let sets = machine.workers_per_rank().map_or(1, |_| machine.ranks_here().len());
     Ok(talpf_runtime::Config {
         workers: machine.workers(),
+        worker_sets: sets,
         recorder: observer.recorder.clone(),
         graph: observer.graph.clone(),
         monitor: Some(observer.monitor.clone()),

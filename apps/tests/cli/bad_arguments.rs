@@ -9,6 +9,7 @@ fn numbers_outside_their_limits() {
     for (option, most) in [
         ("ranks", 4096_u64),
         ("workers", 1024),
+        ("workers-per-rank", 1024),
         ("size", 1 << 24),
         ("block", 1 << 24),
         ("steps", 1_000_000_000),
@@ -133,6 +134,7 @@ fn option_without_its_value() {
         "variant",
         "ranks",
         "workers",
+        "workers-per-rank",
         "size",
         "rows",
         "cols",

@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use crate::{error_of, stdout_of, talpf, talpf_with, value, variants_of};
 
 /// Runs whose sizes do not divide.
-const SMALL: [&str; 8] = [
+pub(crate) const SMALL: [&str; 8] = [
     "jacobi --rows 37 --cols 23 --block 8 --steps 5",
     "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5",
     "nbody --particles 101 --block 10 --steps 2",

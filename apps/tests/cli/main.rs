@@ -31,6 +31,7 @@ mod trace_control;
 mod trace_figures;
 mod trace_spill;
 mod trace_sync_costs;
+mod workers_per_rank;
 
 use std::process::{Command, Output, Stdio};
 

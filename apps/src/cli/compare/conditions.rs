@@ -33,12 +33,16 @@ pub(super) fn conditions(
         let times = times.unwrap_or_default();
         format!("simulated,{times} {}: messages arrive no earlier", link.text)
     });
+    let workers = machine.workers_per_rank().map_or_else(
+        || format!("{} of all ranks together", machine.workers()),
+        |each| format!("{each} of each rank alone"),
+    );
     let conflicts = if machine.checks_conflicts()? { "checked" } else { "not checked" };
     Ok(vec![
         ("machine", format!("{}, {}", processor(), counted(cores(), "core"))),
         ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
         ("load", load()),
-        ("workers", format!("{} of all ranks together", machine.workers())),
+        ("workers", workers),
         ("idle policy", machine.settings().idle()?.to_string()),
         ("polling", machine.settings().polling()?.to_string()),
         ("conflicts", conflicts.to_owned()),

@@ -56,9 +56,10 @@ pub(super) fn points<A: App>(
         let variant = "any of these variants";
         return Err(Error::NoReplay { app: A::NAME, variant, replayed: A::REPLAYED });
     }
-    let MachineOptions { workers, slow_rank, link, .. } = &settings.machine;
+    let MachineOptions { workers, workers_per_rank, slow_rank, link, .. } = &settings.machine;
     let others = [
         ("--workers", workers.is_some()),
+        ("--workers-per-rank", workers_per_rank.is_some()),
         ("--slow-rank", slow_rank.is_some()),
         ("--link", link.is_some()),
     ];
