@@ -34,7 +34,8 @@ pub(crate) struct WorkerSet {
     pub(super) returned: Injector<RecordId>,
     pub(super) priorities: PriorityQueue,
     pub(super) timers: Timers,
-    idle: IdleSet,
+    /// On a cache line of its own, as all workers read their set, and change this when they park.
+    idle: CachePadded<IdleSet>,
     /// Number of parked workers that wake by themselves to watch the others.
     watchers: AtomicUsize,
     pub(super) steal_delay: StealDelay,
@@ -57,7 +58,7 @@ impl WorkerSet {
             returned: Injector::new(),
             priorities: PriorityQueue::default(),
             timers: Timers::new(),
-            idle: IdleSet::default(),
+            idle: CachePadded::default(),
             watchers: AtomicUsize::new(0),
             steal_delay,
             policies,

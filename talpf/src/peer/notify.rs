@@ -7,24 +7,19 @@
 //!
 //! Notification is a hint: arrivals that a poster misses, the polling task finds.
 
-use std::cell::RefCell;
-
-use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
+use std::ptr;
 
 use super::{LocalPeer, Peer, Peers};
 use crate::notification::Follows;
 use crate::numbers::Rank;
 
-/// Ranks for which a thread still has to make progress.
-struct Next {
-    /// The ranks of their run, for comparison only.
-    peers: *const Peer,
-    /// Ranks that were posted to meanwhile.
-    ranks: SmallVec<[Rank; 4]>,
-}
-
 thread_local! {
-    static NEXT: RefCell<Option<Next>> = const { RefCell::new(None) };
+    /// The ranks of the run in which the thread makes progress for others, for comparison only; null
+    /// while it does not.
+    static INSIDE: Cell<*const Peer> = const { Cell::new(ptr::null()) };
+    /// Ranks that were posted to meanwhile, for which it still has to make progress.
+    static NEXT: RefCell<Vec<Rank>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Peers {
@@ -50,7 +45,7 @@ impl Peers {
     /// unwinds.
     #[inline]
     pub(crate) fn may_end_waits() -> bool {
-        !std::thread::panicking() && NEXT.with_borrow(Option::is_none)
+        !std::thread::panicking() && INSIDE.get().is_null()
     }
 
     /// Runs the deferred actions of notifications of `target` that this thread has carried out. The
@@ -70,18 +65,16 @@ impl Peers {
             // Drops of a body that unwinds must not mix with guards of other tasks.
             return;
         }
-        let is_first = NEXT.with_borrow_mut(|next| {
-            if let Some(Next { peers, ranks }) = next
-                && std::ptr::eq(*peers, self.0.as_ptr())
-                && !ranks.contains(&target)
-            {
-                ranks.push(target);
-            }
-            next.is_none()
-        });
-        if is_first {
+        let inside = INSIDE.get();
+        if inside.is_null() {
             self.progress_in_sequence(|| {
                 self.local(target).into_iter().for_each(LocalPeer::progress)
+            });
+        } else if ptr::eq(inside, self.0.as_ptr()) {
+            NEXT.with_borrow_mut(|next| {
+                if !next.contains(&target) {
+                    next.push(target);
+                }
             });
         }
     }
@@ -89,13 +82,12 @@ impl Peers {
     /// Calls `first`, and then makes progress for the ranks that this thread has posted to meanwhile.
     #[inline]
     fn progress_in_sequence(&self, first: impl FnOnce()) {
-        NEXT.set(Some(Next { peers: self.0.as_ptr(), ranks: SmallVec::new() }));
-        let _clear = ClearOnDrop;
+        INSIDE.set(self.0.as_ptr());
+        let _leave = LeaveOnDrop;
         first();
         // As many as there are ranks: the polling tasks find what arrives after that.
         for _ in 1..self.len() {
-            let first = |next: &mut Next| (!next.ranks.is_empty()).then(|| next.ranks.remove(0));
-            let target = NEXT.with_borrow_mut(|next| next.as_mut().and_then(first));
+            let target = NEXT.with_borrow_mut(|next| (!next.is_empty()).then(|| next.remove(0)));
             let Some(peer) = target.and_then(|rank| self.local(rank)) else {
                 return;
             };
@@ -105,10 +97,12 @@ impl Peers {
 }
 
 /// Ends the progress of a thread for others when dropped.
-struct ClearOnDrop;
+struct LeaveOnDrop;
 
-impl Drop for ClearOnDrop {
+impl Drop for LeaveOnDrop {
+    #[inline]
     fn drop(&mut self) {
-        NEXT.set(None);
+        INSIDE.set(ptr::null());
+        NEXT.with_borrow_mut(Vec::clear);
     }
 }
