@@ -74,7 +74,8 @@ impl Failure {
         let _ = self.phase.compare_exchange(RUNNING, FAILING, begun, known);
     }
 
-    fn set_error(&self, error: Error) {
+    /// Sets the error that the rank reports once the run has failed, unless it has one.
+    pub(crate) fn set_error(&self, error: Error) {
         let _ = self.error.set(error);
     }
 
@@ -180,6 +181,16 @@ mod tests {
 
     fn limit(value: u64) -> Error {
         Error::Limit { what: "value", value, limit: 1 }
+    }
+
+    #[test]
+    fn a_rank_that_knows_its_error_reports_it_but_does_not_fail_before_the_run() {
+        let run = RunFailure::new((0..2).map(Rank));
+        let own = run.of(Rank(0));
+        own.set_error(limit(2));
+        assert!(own.failing().is_none() && own.broken().is_none() && own.error().is_none());
+        run.fail(&[Rank(1)], &limit(3));
+        assert_eq!(own.error().unwrap().to_string(), limit(2).to_string());
     }
 
     #[test]

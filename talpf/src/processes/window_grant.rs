@@ -50,8 +50,9 @@ pub(super) fn report_refusal(
     let WindowRequest { target, lane, round } = *request;
     let error = Error::outside_window(claim, target, lane, round);
     // The failure of the origin may come back before this rank has failed.
-    failure.of(target).begin(&error);
-    // Before the failure, so that the origin can name its operation.
+    failure.of(target).set_error(error.clone());
+    // Before the failure, which each pass of the target sends on once it begins, so that the origin can
+    // name its operation.
     if let Some(source) = peers.remote(claim.source) {
         source.send(target, refusal);
     }
