@@ -41,7 +41,7 @@ pub(super) struct Options {
     #[arg(short, long, value_name = "FILE", default_value = "this-machine.toml")]
     out: PathBuf,
 
-    /// Real runs of each size, of which the shortest counts
+    /// Real runs of each size, by turns, of which the shortest counts
     #[arg(long, value_name = "N", default_value_t = 5)]
     #[arg(value_parser = super::number_within::number_within(1..=1000))]
     repeat: usize,
@@ -105,32 +105,34 @@ impl Session<'_> {
     /// Measures the costs of an application, adds them to the profile, and predicts other sizes.
     fn calibrate<A: Samples>(self) -> Result<Vec<Prediction>, Error> {
         let [large, small] = A::calibrated(self.quick)?;
-        let real = [self.real(&large, 1)?, self.real(&small, 1)?];
-        let costs = fit::fit(real, |costs| {
+        let samples = A::predicted(self.quick)?;
+        let predicted = samples.iter().flat_map(|sample| [(sample, 1), (sample, 2)]);
+        let runs: Vec<_> = [(&large, 1), (&small, 1)].into_iter().chain(predicted).collect();
+        let real_s = self.real(&runs)?;
+        let costs = fit::fit([real_s[0], real_s[1]], |costs| {
             let profile = format!("{}{}", self.profile, costs.line(A::WORK[0]));
             Ok([simulated(&large, 1, &profile)?, simulated(&small, 1, &profile)?])
         })?;
         self.profile.push_str(&costs.line(A::WORK[0]));
-        let mut predictions = Vec::new();
-        for sample in A::predicted(self.quick)? {
-            for ranks in [1, 2] {
-                let what = format!("{}, {}, ranks {ranks}", A::NAME, sample.text());
-                let predicted_s = simulated(&sample, ranks, self.profile)?;
-                let real_s = self.real(&sample, ranks)?;
-                predictions.push(Prediction { what, real_s, predicted_s });
-            }
-        }
-        Ok(predictions)
+        let predictions = runs.iter().zip(real_s).skip(2).map(|(&(sample, ranks), real_s)| {
+            let what = format!("{}, {}, ranks {ranks}", A::NAME, sample.text());
+            let predicted_s = simulated(sample, ranks, self.profile)?;
+            Ok(Prediction { what, real_s, predicted_s })
+        });
+        predictions.collect()
     }
 
-    /// Returns the shortest time of several real runs.
-    fn real<A: App>(&self, sample: &Sample<A>, ranks: usize) -> Result<f64, Error> {
-        let machine = Machine::new(ranks, cores().min(*Machine::WORKERS.end()))?;
-        let mut shortest = f64::INFINITY;
+    /// Returns the shortest of several real times of each run, given with its number of ranks. They run by turns, as
+    /// the machine may be slower for a while.
+    fn real<A: App>(&self, runs: &[(&Sample<A>, usize)]) -> Result<Vec<f64>, Error> {
+        let mut shortest_s = vec![f64::INFINITY; runs.len()];
         for _ in 0..self.repeat {
-            shortest = shortest.min(seconds(sample, machine)?);
+            for (shortest_s, (sample, ranks)) in shortest_s.iter_mut().zip(runs) {
+                let machine = Machine::new(*ranks, cores().min(*Machine::WORKERS.end()))?;
+                *shortest_s = shortest_s.min(seconds(sample, machine)?);
+            }
         }
-        Ok(shortest)
+        Ok(shortest_s)
     }
 }
 
