@@ -40,8 +40,10 @@ impl<T> Array<T> {
     }
 
     /// Returns the region of all elements.
+    #[inline]
     pub fn all(&self) -> Region<'_, T> {
-        self.region(..)
+        let core = self.owner.core();
+        Region::perhaps_tile(core, core.extent())
     }
 
     /// Returns tile number `index`.

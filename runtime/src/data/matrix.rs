@@ -51,12 +51,18 @@ impl<T> Matrix<T> {
     /// Returns the elements `cols` of row `row`: contiguous, so a one-dimensional region.
     #[inline]
     pub fn row(&self, row: usize, cols: impl RangeBounds<usize>) -> Region<'_, T> {
-        Region::new(self.owner.core(), self.rect(&(row..row.saturating_add(1)), &cols))
+        let (core, rect) = (self.owner.core(), self.rect(&(row..row.saturating_add(1)), &cols));
+        match rect.cols() == self.cols() {
+            true => Region::perhaps_tile(core, rect),
+            false => Region::new(core, rect),
+        }
     }
 
     /// Returns the region of the whole matrix.
+    #[inline]
     pub fn all(&self) -> Region<'_, T, Ix2> {
-        self.region(.., ..)
+        let core = self.owner.core();
+        Region::perhaps_tile(core, core.extent())
     }
 
     /// Returns tile `row`, `col`.

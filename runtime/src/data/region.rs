@@ -17,7 +17,7 @@ use crate::record::AccessId;
 pub struct Region<'a, T, D = Ix1> {
     core: &'a ArrayCore,
     rect: Rect,
-    /// Number of the tile that is the whole region, if the region was made as a tile.
+    /// Number of the tile that is the whole region, if known.
     whole_tile: Option<u32>,
     /// Access that lends the region to children of its task.
     lender: Option<&'a AccessId>,
@@ -28,6 +28,12 @@ impl<'a, T, D> Region<'a, T, D> {
     #[inline]
     pub(crate) fn new(core: &'a ArrayCore, rect: Rect) -> Self {
         Region { core, rect, whole_tile: None, lender: None, marker: PhantomData }
+    }
+
+    /// Creates a region that is a tile in many arrays: tasks that declare a tile as such cost less.
+    #[inline]
+    pub(super) fn perhaps_tile(core: &'a ArrayCore, rect: Rect) -> Self {
+        Region { whole_tile: core.tiles().exactly(&rect), ..Region::new(core, rect) }
     }
 
     /// Creates the region of tile `row`, `col`.

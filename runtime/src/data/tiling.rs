@@ -73,6 +73,13 @@ impl Tiles {
         Some((row * self.cols.count + col) as usize)
     }
 
+    /// Returns the tile that is all of `rect`, if one is.
+    #[inline]
+    pub(super) fn exactly(&self, rect: &Rect) -> Option<u32> {
+        let number = self.single(rect)?;
+        (self.rects.get(number) == Some(rect)).then_some(number as u32)
+    }
+
     /// Calls `visit` with every tile that `rect`, which is not empty, touches, and the part of
     /// `rect` in it.
     pub(crate) fn for_each(&self, rect: &Rect, mut visit: impl FnMut(usize, Rect)) {
