@@ -83,7 +83,7 @@ impl Samples for Jacobi {
 
 impl Samples for GaussSeidel {
     fn calibrated(quick: bool) -> Result<[Sample<Self>; 2], Error> {
-        of(quick, [[1024, 1024, 256], [1024, 1024, 64]], 40, heat)
+        of(quick, [[1280, 1536, 256], [1280, 1536, 64]], 40, heat)
     }
 
     fn predicted(quick: bool) -> Result<[Sample<Self>; 2], Error> {
