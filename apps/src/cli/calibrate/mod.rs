@@ -41,7 +41,7 @@ pub(super) struct Options {
     #[arg(short, long, value_name = "FILE", default_value = "this-machine.toml")]
     out: PathBuf,
 
-    /// Real runs of each size, by turns, of which the shortest counts
+    /// Real runs of each size, of which the shortest counts
     #[arg(long, value_name = "N", default_value_t = 5)]
     #[arg(value_parser = super::number_within::number_within(1..=1000))]
     repeat: usize,
@@ -122,8 +122,8 @@ impl Session<'_> {
         predictions.collect()
     }
 
-    /// Returns the shortest of several real times of each run, given with its number of ranks. They run by turns, as
-    /// the machine may be slower for a while.
+    /// Returns the shortest of several real times of each run, given with its number of ranks. Each run has its first
+    /// time before any has its second one, as the machine may be slower for a while.
     fn real<A: App>(&self, runs: &[(&Sample<A>, usize)]) -> Result<Vec<f64>, Error> {
         let mut shortest_s = vec![f64::INFINITY; runs.len()];
         for _ in 0..self.repeat {
