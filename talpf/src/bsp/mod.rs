@@ -43,6 +43,9 @@ use crate::sync::{SyncMode, spawn_successive};
 /// operations of the next.
 const COUNTED: SyncMode = SyncMode { barrier: false, ..SyncMode::DEFAULT };
 
+/// Most bytes that are read or written without a task.
+const AT_ONCE: usize = 1024;
+
 /// Largest number of entries of the queue that a short put may join.
 const LAST: usize = 4;
 

@@ -3,6 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 use talpf_runtime::{InOut, JoinHandle};
 
+use super::AT_ONCE;
 use crate::error::Error;
 use crate::lane::Lane;
 use crate::numbers::{LOCAL_SLOT, Rank};
@@ -36,9 +37,6 @@ type Write = JoinHandle<Result<(), Error>>;
 
 /// Tasks that write batches into slots.
 pub(super) type Writes = SmallVec<[Write; 1]>;
-
-/// Most bytes that are written without a task.
-const AT_ONCE: usize = 1024;
 
 /// Writes batches into their slots: at once if they are short and no task uses the slot, else by a task for each
 /// slot.

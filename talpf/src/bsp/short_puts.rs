@@ -13,6 +13,7 @@ use bytemuck::Pod;
 use smallvec::SmallVec;
 use talpf_runtime::{In, JoinHandle, Rect, Region, read_if_free};
 
+use super::AT_ONCE;
 use super::outgoing::Outgoing;
 use crate::error::Error;
 use crate::lane::Lane;
@@ -73,9 +74,6 @@ enum Copy<T> {
     Reading(JoinHandle<Few<T>>),
     Read(Few<T>),
 }
-
-/// Most elements that are read without a task.
-const AT_ONCE: usize = 64;
 
 /// Elements, usually a few.
 type Few<T> = SmallVec<[T; 4]>;
@@ -143,7 +141,7 @@ impl<'r, T: Pod + Send + Sync, D: Send + Sync + 'static> Puts<'r> for ShortPuts<
             return Ok(());
         }
         let mut elements = Few::new();
-        if self.from.len() <= AT_ONCE
+        if self.from.len().saturating_mul(size_of::<T>()) <= AT_ONCE
             && read_if_free(lane.group(), &self.from, |row| elements.extend_from_slice(row))
                 .is_some()
         {
