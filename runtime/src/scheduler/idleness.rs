@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+use smallvec::SmallVec;
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, assert_nothing_held};
 
 use super::current::{index_in, runs_task_of};
@@ -25,9 +26,18 @@ use crate::record::note_wait;
 /// for nothing, unless the worker is in a task or a task has waited too long.
 pub(crate) struct IdleWaiters {
     queue: Mutex<VecDeque<Waiter>>,
-    /// Time at which the first waiter will have waited too long.
+    /// Time before which no waiter is removed as late: a bound that additions lower, and that only
+    /// [`IdleWaiters::take_late`] raises, so that neither passes through the queue.
     first_ns: AtomicU64,
 }
+
+/// Number of late waiters that are removed at once. Each then polls in its task, which takes some hundred
+/// nanoseconds from the tasks that workers are busy with.
+const MOST_LATE: usize = 4;
+/// Time between removals where more tasks wait than are removed at once, at least, and for each waiter
+/// that such a removal passes.
+const LATE_PAUSE_NS: u64 = 10_000;
+const LATE_PAUSE_OF_WAITER_NS: u64 = 100;
 
 /// Polls of an idle worker that another worker's task lasts, so that it is no short one: after a short
 /// one that worker polls by itself, and what it polls for should not have moved.
@@ -161,8 +171,9 @@ impl IdleWaiters {
 
     pub(super) fn add(&self, waiter: Waiter) {
         let mut queue = self.queue.lock();
+        let first_ns = self.first_ns.load(Ordering::Relaxed).min(waiter.latest_ns);
         queue.push_back(waiter);
-        self.note_first(&queue);
+        self.first_ns.store(first_ns, Ordering::Relaxed);
     }
 
     #[inline]
@@ -175,7 +186,7 @@ impl IdleWaiters {
         self.first_ns.load(Ordering::Relaxed) <= now_ns
     }
 
-    /// Returns the time at which the first waiter will have waited too long.
+    /// Returns the time before which no waiter is late, if any task waits.
     pub(super) fn first_ns(&self) -> Option<u64> {
         Some(self.first_ns.load(Ordering::Relaxed)).filter(|first_ns| *first_ns != NEVER)
     }
@@ -199,9 +210,10 @@ impl IdleWaiters {
             return true;
         };
         let mut queue = self.queue.lock();
-        let position = queue.iter().position(|waiter| Arc::ptr_eq(&waiter.watch, &watch));
+        // It was moved to the end.
+        let position = queue.iter().rposition(|waiter| Arc::ptr_eq(&waiter.watch, &watch));
         let ended = position.and_then(|position| queue.remove(position));
-        self.note_first(&queue);
+        self.note_empty(&queue);
         drop(queue);
         ended.into_iter().for_each(Waiter::wake);
         true
@@ -211,7 +223,7 @@ impl IdleWaiters {
     pub(super) fn take_all(&self) -> VecDeque<Waiter> {
         let mut queue = self.queue.lock();
         let waiters = std::mem::take(&mut *queue);
-        self.note_first(&queue);
+        self.note_empty(&queue);
         waiters
     }
 
@@ -219,35 +231,42 @@ impl IdleWaiters {
     pub(super) fn pop(&self) -> Option<Waiter> {
         let mut queue = self.queue.lock();
         let first = queue.pop_front();
-        self.note_first(&queue);
+        self.note_empty(&queue);
         first
     }
 
-    /// Removes the waiters that have waited too long and whose condition nobody has polled
-    /// meanwhile. The caller wakes them.
-    pub(super) fn take_late(&self, now_ns: u64) -> Vec<Waiter> {
-        let mut late = Vec::new();
+    /// Removes waiters that have waited too long and whose condition nobody has polled meanwhile: those
+    /// that have waited longest, a few at once. The caller wakes them.
+    pub(super) fn take_late(&self, now_ns: u64) -> SmallVec<[Waiter; MOST_LATE]> {
+        let mut late = SmallVec::new();
+        let mut first_ns = NEVER;
         let mut queue = self.queue.lock();
         for _ in 0..queue.len() {
             let Some(mut waiter) = queue.pop_front() else { break };
             let watch = &waiter.watch;
-            let polled = || watch.polled.swap(false, Ordering::Relaxed) && !watch.is_over();
-            if waiter.latest_ns > now_ns {
-                queue.push_back(waiter);
-            } else if polled() {
-                waiter.latest_ns = now_ns.saturating_add(nanoseconds(watch.latest));
-                queue.push_back(waiter);
-            } else {
-                late.push(waiter);
+            if waiter.latest_ns <= now_ns {
+                if watch.polled.swap(false, Ordering::Relaxed) && !watch.is_over() {
+                    waiter.latest_ns = now_ns.saturating_add(nanoseconds(watch.latest));
+                } else if late.len() < MOST_LATE {
+                    late.push(waiter);
+                    continue;
+                }
             }
+            first_ns = first_ns.min(waiter.latest_ns);
+            queue.push_back(waiter);
         }
-        self.note_first(&queue);
+        if queue.len() > MOST_LATE {
+            let pause_ns = LATE_PAUSE_NS.max(LATE_PAUSE_OF_WAITER_NS * queue.len() as u64);
+            first_ns = first_ns.max(now_ns.saturating_add(pause_ns));
+        }
+        self.first_ns.store(first_ns, Ordering::Relaxed);
         late
     }
 
-    fn note_first(&self, queue: &VecDeque<Waiter>) {
-        let first_ns = queue.iter().map(|waiter| waiter.latest_ns).min().unwrap_or(NEVER);
-        self.first_ns.store(first_ns, Ordering::Relaxed);
+    fn note_empty(&self, queue: &VecDeque<Waiter>) {
+        if queue.is_empty() {
+            self.first_ns.store(NEVER, Ordering::Relaxed);
+        }
     }
 }
 
@@ -404,6 +423,50 @@ mod loom_tests {
 #[cfg(all(test, not(talpf_loom), not(talpf_shuttle)))]
 mod tests {
     use super::*;
+
+    fn add(waiters: &IdleWaiters, latest_ns: u64) -> Arc<Watch<dyn Condition>> {
+        let watch: Arc<Watch<dyn Condition>> =
+            Watch::new(Duration::from_nanos(50), true, Poller::new(|| None::<()>));
+        let waker = Waker::noop().clone();
+        waiters.add(Waiter { watch: Arc::clone(&watch), waker, latest_ns });
+        watch
+    }
+
+    #[test]
+    fn of_many_waiters_a_few_are_late_at_once_and_the_first_of_them_first() {
+        let waiters = IdleWaiters::new();
+        let watches: Vec<_> = (0..64).map(|_| add(&waiters, 1)).collect();
+        let mut now_ns = 1;
+        for expected in watches.chunks(MOST_LATE) {
+            assert!(waiters.is_late(now_ns));
+            let late = waiters.take_late(now_ns);
+            assert_eq!(late.len(), expected.len());
+            let same = late.iter().zip(expected);
+            assert!(same.into_iter().all(|(late, watch)| Arc::ptr_eq(&late.watch, watch)));
+            let first_ns = waiters.first_ns().unwrap_or(now_ns);
+            let pause_ns = first_ns.saturating_sub(now_ns);
+            assert!(pause_ns == 0 || pause_ns == LATE_PAUSE_NS);
+            now_ns += pause_ns;
+        }
+        assert!(waiters.is_empty());
+        // Pauses after all removals but the last two.
+        assert_eq!(now_ns, 1 + 14 * LATE_PAUSE_NS);
+    }
+
+    #[test]
+    fn a_waiter_behind_patient_ones_is_late_and_one_that_was_polled_is_not() {
+        let waiters = IdleWaiters::new();
+        let (polled, _patient, late) = (add(&waiters, 10), add(&waiters, 1_000), add(&waiters, 20));
+        assert_eq!(waiters.first_ns(), Some(10));
+        assert!(!polled.ends());
+        let found = waiters.take_late(20);
+        assert!(matches!(found.as_slice(), [only] if Arc::ptr_eq(&only.watch, &late)));
+        assert_eq!(
+            waiters.first_ns(),
+            Some(70),
+            "the one that was polled waits for its 50 ns anew"
+        );
+    }
 
     #[test]
     fn a_task_lasts_after_some_polls_of_an_idle_worker_and_short_ones_never_do() {

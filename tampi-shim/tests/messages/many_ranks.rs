@@ -46,3 +46,30 @@ fn a_task_has_hundreds_of_requests_with_64_ranks() {
         }
     }
 }
+
+/// Ranks of a gather: more than a rank has receives for doorbells, all of which ring while it sleeps.
+const CALLERS: u32 = 400;
+
+#[test]
+fn more_ranks_wake_one_than_it_has_doorbells() {
+    for workers in [1, 2] {
+        run_well(config(CALLERS, workers), async |world| {
+            let rank = world.rank();
+            for round in 0..3 {
+                world.barrier().await?;
+                if rank.0 > 0 {
+                    world.send(vec![rank.0], Rank(0), Tag(round)).await?;
+                    let (answer, _) = world.recv(vec![0u32], Rank(0), Tag(round)).await?;
+                    assert_eq!(answer, [2 * rank.0]);
+                    continue;
+                }
+                for caller in (1..CALLERS).rev() {
+                    let (value, _) = world.recv(vec![0u32], Rank(caller), Tag(round)).await?;
+                    world.send(vec![2 * value[0]], Rank(caller), Tag(round)).await?;
+                }
+            }
+            nothing_is_left(&world).await;
+            Ok(())
+        });
+    }
+}

@@ -125,8 +125,8 @@ impl World {
             let init = SharedReceiveQueueInit { max_wr: 2 * receives, max_sge: 1 };
             let doorbells = domain.create_shared_receive_queue(&init)?;
             let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
-            (0..receives)
-                .try_for_each(|_| doorbells.post_receive(&[receive]))
+            doorbells
+                .post_receive(&vec![receive; receives as usize])
                 .map_err(|error| error.reason)?;
             Ok(RankState {
                 group,
