@@ -6,37 +6,50 @@ use tampi_shim::{ANY_SOURCE, Communicator, Rank, Request, Select, Tag, iwaitall}
 use super::meter::Meter;
 use super::plan::Samples;
 use super::row::Row;
+use super::shape::Shape;
 
 const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
+/// Number of groups of 100 requests that need as much memory as one of the largest size.
+const GROUPS: usize = 1_000;
+
 pub(super) const ROWS: [Row; 7] = [
-    Row::new(
+    Row::in_groups(
         "unmatched_receives",
-        "receives of as many tags, matched from the last; one",
+        "receives of as many tags of a communicator, matched from the last; one",
         SIZES,
-        |plan, size| {
-            plan.on_members(2, size, |world, meter, size| {
-                receives(world, meter, size, Rank(1).into())
+        GROUPS,
+        |plan, shape| {
+            plan.on_members(2, shape, |world, meter, shape| {
+                receives(world, meter, shape, Rank(1).into())
             })
         },
     ),
-    Row::new(
+    Row::in_groups(
         "unmatched_wildcards",
         "the same receives, of any source; one",
         SIZES,
-        |plan, size| {
-            plan.on_members(2, size, |world, meter, size| receives(world, meter, size, ANY_SOURCE))
+        GROUPS,
+        |plan, shape| {
+            plan.on_members(2, shape, |world, meter, shape| {
+                receives(world, meter, shape, ANY_SOURCE)
+            })
         },
     ),
-    Row::new(
+    Row::in_groups(
         "unmatched_messages",
-        "messages of as many tags, received from the last; one",
+        "messages of as many tags of a communicator, received from the last; one",
         SIZES,
-        |plan, size| plan.on_members(2, size, messages),
+        GROUPS,
+        |plan, shape| plan.on_members(2, shape, messages),
     ),
-    Row::new("tags", "tags in use one after the other; a message", SIZES, |plan, size| {
-        plan.on_members(2, size, tags)
-    }),
+    Row::in_groups(
+        "tags",
+        "tags of a communicator in use one after the other; a message",
+        SIZES,
+        GROUPS,
+        |plan, shape| plan.on_members(2, shape, tags),
+    ),
     Row::new(
         "duplicates",
         "communicators; one, made and used",
@@ -44,16 +57,21 @@ pub(super) const ROWS: [Row; 7] = [
         |plan, size| plan.on_members(2, size, duplicates),
     )
     .counted_to(1_000),
-    Row::new(
+    Row::in_groups(
         "communicators",
-        "communicators that receive; a message",
+        "communicators that receive one after the other; a message",
         &[10, 100, 1_000, 10_000],
-        |plan, size| plan.on_members(2, size, communicators),
+        GROUPS / 10,
+        |plan, shape| plan.on_members(2, shape, communicators),
     )
     .counted_to(1_000),
-    Row::new("waitall", "requests that one task waits for; one", SIZES, |plan, size| {
-        plan.on_members(2, size, waitall)
-    }),
+    Row::in_groups(
+        "waitall",
+        "requests that one task waits for; one",
+        SIZES,
+        GROUPS,
+        |plan, shape| plan.on_members(2, shape, waitall),
+    ),
 ];
 
 /// Tag of the messages that start a measurement.
@@ -82,61 +100,87 @@ async fn all<B: Send + 'static>(requests: Vec<Request<B>>) -> Result<(), tampi_s
     Ok(())
 }
 
+/// Makes a communicator for each group.
+async fn communicators_of(
+    world: &Communicator,
+    shape: Shape,
+) -> Result<Vec<Communicator>, tampi_shim::Error> {
+    let mut made = Vec::with_capacity(shape.groups);
+    for _ in 0..shape.groups {
+        made.push(world.duplicate().await?);
+    }
+    Ok(made)
+}
+
+/// Returns all tags of all groups, with the communicators of these.
+fn tags_of(
+    worlds: &[Communicator],
+    shape: Shape,
+) -> impl DoubleEndedIterator<Item = (&Communicator, Tag)> {
+    worlds.iter().flat_map(move |world| (0..shape.size).map(move |number| (world, tag(number))))
+}
+
 /// Measures receives that rank 0 posts before rank 1 sends.
 async fn receives(
     world: Communicator,
     mut meter: Meter,
-    size: usize,
+    shape: Shape,
     source: Select<Rank>,
 ) -> Samples {
+    let worlds = communicators_of(&world, shape).await?;
     while meter.again() {
         meter.start();
         if world.rank().0 == 0 {
-            let receive = |number| world.irecv(vec![0u64], source, tag(number));
-            let requests = (0..size).map(receive).collect();
+            let receive = |(world, tag): (&Communicator, _)| world.irecv(vec![0u64], source, tag);
+            let requests = tags_of(&worlds, shape).map(receive).collect();
             go(&world).await?;
             all(requests).await?;
         } else {
             wait_for_go(&world).await?;
-            let send = |number| world.isend(vec![7u64], other(&world), tag(number));
-            all((0..size).rev().map(send).collect()).await?;
+            let send =
+                |(world, tag): (&Communicator, _)| world.isend(vec![7u64], other(world), tag);
+            all(tags_of(&worlds, shape).rev().map(send).collect()).await?;
         }
-        meter.stop(size);
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }
 
 /// Measures messages that rank 1 sends before rank 0 receives.
-async fn messages(world: Communicator, mut meter: Meter, size: usize) -> Samples {
+async fn messages(world: Communicator, mut meter: Meter, shape: Shape) -> Samples {
+    let worlds = communicators_of(&world, shape).await?;
     while meter.again() {
         world.barrier().await?;
         meter.start();
         if world.rank().0 == 0 {
             wait_for_go(&world).await?;
-            let receive = |number| world.irecv(vec![0u64], other(&world), tag(number));
-            all((0..size).rev().map(receive).collect()).await?;
+            let receive =
+                |(world, tag): (&Communicator, _)| world.irecv(vec![0u64], other(world), tag);
+            all(tags_of(&worlds, shape).rev().map(receive).collect()).await?;
         } else {
-            let send = |number| world.isend(vec![7u64], other(&world), tag(number));
-            let requests = (0..size).map(send).collect();
+            let send =
+                |(world, tag): (&Communicator, _)| world.isend(vec![7u64], other(world), tag);
+            let requests = tags_of(&worlds, shape).map(send).collect();
             go(&world).await?;
             all(requests).await?;
         }
-        meter.stop(size);
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }
 
 /// Measures receives that are posted in the order of the sends.
-async fn tags(world: Communicator, mut meter: Meter, size: usize) -> Samples {
+async fn tags(world: Communicator, mut meter: Meter, shape: Shape) -> Samples {
+    let worlds = communicators_of(&world, shape).await?;
     while meter.again() {
         world.barrier().await?;
         meter.start();
-        let start = |number| match world.rank().0 {
-            0 => world.irecv(vec![0u64], other(&world), tag(number)),
-            _ => world.isend(vec![7u64], other(&world), tag(number)),
+        let start = |(world, tag): (&Communicator, _)| match world.rank().0 {
+            0 => world.irecv(vec![0u64], other(world), tag),
+            _ => world.isend(vec![7u64], other(world), tag),
         };
-        all((0..size).map(start).collect()).await?;
-        meter.stop(size);
+        all(tags_of(&worlds, shape).map(start).collect()).await?;
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }
@@ -160,49 +204,53 @@ async fn duplicates(world: Communicator, mut meter: Meter, size: usize) -> Sampl
     Ok(meter.into_samples())
 }
 
-/// Measures receives of many communicators, each posted before its message arrives.
-async fn communicators(world: Communicator, mut meter: Meter, size: usize) -> Samples {
-    let mut made = Vec::with_capacity(size);
-    for _ in 0..size {
-        made.push(world.duplicate().await?);
-    }
+/// Measures a receive of each communicator of a group, one after the other, group after group.
+async fn communicators(world: Communicator, mut meter: Meter, shape: Shape) -> Samples {
+    let made = communicators_of(&world, Shape { groups: shape.units(), size: 1 }).await?;
     while meter.again() {
         world.barrier().await?;
         meter.start();
-        if world.rank().0 == 0 {
-            let receive = |world: &Communicator| world.irecv(vec![0u64], other(world), GO);
-            let requests = made.iter().map(receive).collect();
-            go(&world).await?;
-            all(requests).await?;
-        } else {
-            wait_for_go(&world).await?;
-            let send = |world: &Communicator| world.isend(vec![7u64], other(world), GO);
-            all(made.iter().rev().map(send).collect()).await?;
+        for group in shape.each() {
+            if world.rank().0 == 0 {
+                go(&world).await?;
+                for world in &made[group] {
+                    world.recv(vec![0u64], other(world), GO).await?;
+                }
+            } else {
+                wait_for_go(&world).await?;
+                for world in &made[group] {
+                    world.send(vec![7u64], other(world), GO).await?;
+                }
+            }
         }
-        meter.stop(size);
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }
 
-/// Measures a task of rank 0 bound to all receives, and one of rank 1 bound to all sends.
-async fn waitall(world: Communicator, mut meter: Meter, size: usize) -> Samples {
-    let done = Array::new(world.group(), vec![0u64; 1], 1)?;
+/// Measures tasks of rank 0 that are bound to receives, and of rank 1 that are bound to the sends: one
+/// task for each group.
+async fn waitall(world: Communicator, mut meter: Meter, shape: Shape) -> Samples {
+    let done = Array::new(world.group(), vec![0u64; shape.groups], 1)?;
+    let worlds = communicators_of(&world, shape).await?;
     while meter.again() {
         world.barrier().await?;
         meter.start();
-        let ends = world.clone();
-        let task = world.group().task("bound").inout(&done.all());
-        task.spawn(move |done| {
-            let start = |number| match ends.rank().0 {
-                0 => ends.irecv(vec![0u64], other(&ends), tag(number)),
-                _ => ends.isend(vec![7u64], other(&ends), tag(number)),
-            };
-            if let Err(error) = iwaitall((0..size).map(start)) {
-                done.fail(error.to_string());
-            }
-        })?;
+        for (group, ends) in worlds.iter().enumerate() {
+            let ends = ends.clone();
+            let task = world.group().task("bound").inout(&done.region(group..=group));
+            task.spawn(move |done| {
+                let start = |number| match ends.rank().0 {
+                    0 => ends.irecv(vec![0u64], other(&ends), tag(number)),
+                    _ => ends.isend(vec![7u64], other(&ends), tag(number)),
+                };
+                if let Err(error) = iwaitall((0..shape.size).map(start)) {
+                    done.fail(error.to_string());
+                }
+            })?;
+        }
         world.group().task("after").input(&done.all()).run(|_| ())?.await?;
-        meter.stop(size);
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }

@@ -13,6 +13,9 @@ const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 /// Number of rounds of 100 operations into as much memory as one round of the largest size.
 const ROUNDS: usize = 1_000;
 
+/// Number of lanes with 100 rounds each in as much memory as one with the most.
+const LANES: usize = 100;
+
 pub(super) const ROWS: [Row; 6] = [
     Row::in_groups("puts", "puts of one round; one", SIZES, ROUNDS, |plan, shape| {
         plan.on_ranks(2, shape, puts)
@@ -42,11 +45,12 @@ pub(super) const ROWS: [Row; 6] = [
         |plan, shape| plan.on_ranks(2, shape, |ctx, meter, shape| tasks(ctx, meter, shape, ADDS)),
     )
     .target(300.0),
-    Row::new(
+    Row::in_groups(
         "rounds",
-        "rounds of a put and a sync, spawned before the first of them ends; one",
+        "rounds of a put and a sync on a lane, spawned before the first of them ends; one",
         &[100, 1_000, 10_000],
-        |plan, size| plan.on_ranks(2, size, rounds),
+        LANES,
+        |plan, shape| plan.on_ranks(2, shape, rounds),
     )
     .counted_to(1_000),
     Row::new(
@@ -82,21 +86,28 @@ async fn puts(ctx: Context, mut meter: Meter, shape: Shape) -> Samples {
     Ok(meter.into_samples())
 }
 
-/// Measures rounds in which each rank puts 8 bytes to the other, all spawned in advance.
-async fn rounds(ctx: Context, mut meter: Meter, size: usize) -> Samples {
-    let mine = Array::new(ctx.group(), vec![1u64], 1)?;
-    let inbox = Array::new(ctx.group(), vec![0u64], 1)?;
+/// Measures rounds in which each rank puts 8 bytes to the other, all spawned in advance, each group on a
+/// lane of its own.
+async fn rounds(ctx: Context, mut meter: Meter, shape: Shape) -> Samples {
+    let mine = Array::new(ctx.group(), vec![1u64; shape.groups], 1)?;
+    let inbox = Array::new(ctx.group(), vec![0u64; shape.groups], 1)?;
     let slot = ctx.register_global(&inbox).await?;
     let peer = Rank(1 - ctx.rank().0);
+    let lanes: Vec<_> =
+        (0..shape.groups).map(|lane| ctx.lane(lane as u8)).collect::<Result<_, _>>()?;
     while meter.again() {
         ctx.sync(SyncMode::msg(0).with_barrier()).await?;
         meter.start();
-        for _ in 0..size {
-            ctx.put(&mine.all(), slot.at(peer, 0))?;
-            ctx.sync(SyncMode::msg(1)).window(&inbox.all()).spawn()?;
+        for _ in 0..shape.size {
+            for (at, lane) in lanes.iter().enumerate() {
+                lane.put(&mine.region(at..=at), slot.at(peer, at))?;
+                lane.sync(SyncMode::msg(1)).window(&inbox.region(at..=at)).spawn()?;
+            }
         }
-        ctx.sync(SyncMode::msg(0)).await?;
-        meter.stop(size);
+        for lane in &lanes {
+            lane.sync(SyncMode::msg(0)).await?;
+        }
+        meter.stop(shape.units());
     }
     Ok(meter.into_samples())
 }
