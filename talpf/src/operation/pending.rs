@@ -1,5 +1,7 @@
 //! Operations that wait for a completion of the device.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use talpf_primitives::Mutex;
 
 use crate::error::Error;
@@ -11,6 +13,8 @@ pub(crate) type Done = Box<dyn FnOnce(Result<(), Error>) + Send>;
 #[derive(Default)]
 pub(crate) struct Pending {
     table: Mutex<Table>,
+    /// Number of operations, stored under the lock. Idle workers read it with every poll.
+    count: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -22,6 +26,7 @@ struct Table {
 impl Pending {
     pub(crate) fn insert(&self, done: Done) -> u64 {
         let mut table = self.table.lock();
+        self.count.store(self.len() + 1, Ordering::Relaxed);
         match table.free.pop() {
             Some(index) => {
                 table.entries[index] = Some(done);
@@ -39,11 +44,13 @@ impl Pending {
         let index = usize::try_from(wr_id).ok()?;
         let done = table.entries.get_mut(index)?.take()?;
         table.free.push(index);
+        self.count.store(self.len() - 1, Ordering::Relaxed);
         Some(done)
     }
 
+    /// Returns the number of operations.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        let table = self.table.lock();
-        table.entries.len() - table.free.len()
+        self.count.load(Ordering::Relaxed)
     }
 }
