@@ -6,11 +6,18 @@ use std::sync::Arc;
 use super::{Declared, OpenReduction};
 
 /// All clauses of a task.
+///
+/// Their type is that of the declaration. Functions that are called at some spawns only take them as an
+/// object, so that they are compiled once and not for each declaration of a program.
 pub(crate) trait Clauses<'a> {
     /// Returns the number of accesses.
     fn count(&self) -> usize;
     /// Calls `each` with the accesses, in order.
-    fn for_each(&self, each: impl FnMut(&Declared<'a>));
+    fn for_each(&self, each: impl FnMut(&Declared<'a>))
+    where
+        Self: Sized;
+    /// As `for_each`, of clauses that are an object.
+    fn visit(&self, each: &mut dyn FnMut(&Declared<'a>));
     /// Returns the reduction that access number `nth` joins, if it is one.
     fn joins(&self, nth: usize) -> Option<&dyn Joins>;
 }

@@ -94,12 +94,8 @@ struct Unusual {
 }
 
 impl Registration {
-    fn access<'r>(
-        &mut self,
-        clauses: &impl Clauses<'r>,
-        domain: &mut Domain,
-        declared: &Declared<'_>,
-    ) {
+    #[inline]
+    fn access(&mut self, clauses: &dyn Clauses<'_>, domain: &mut Domain, declared: &Declared<'_>) {
         let Some(access) = self.free.next() else {
             return;
         };
@@ -123,9 +119,9 @@ impl Registration {
 
     /// Registers an access that does not just read or write a whole tile.
     #[inline(never)]
-    fn any_access<'r>(
+    fn any_access(
         &mut self,
-        clauses: &impl Clauses<'r>,
+        clauses: &dyn Clauses<'_>,
         domain: &mut Domain,
         declared: &Declared<'_>,
         new: Entry,
@@ -251,14 +247,14 @@ impl Registration {
     }
 
     #[cold]
-    fn over_several_domains<'r>(&mut self, clauses: &impl Clauses<'r>) {
+    fn over_several_domains(&mut self, clauses: &dyn Clauses<'_>) {
         let mut domains: SmallVec<[&Mutex<Domain>; 8]> = SmallVec::new();
-        clauses.for_each(|declared| domains.push(domain_of(declared)));
+        clauses.visit(&mut |declared| domains.push(domain_of(declared)));
         domains.sort_by_key(|domain| std::ptr::from_ref(*domain));
         domains.dedup_by_key(|domain| std::ptr::from_ref(*domain));
         let mut locked: SmallVec<[MutexGuard<'_, Domain>; 8]> =
             domains.iter().map(|domain| domain.lock()).collect();
-        clauses.for_each(|declared| {
+        clauses.visit(&mut |declared| {
             let wanted = std::ptr::from_ref(domain_of(declared));
             let at = domains.partition_point(|domain| std::ptr::from_ref(*domain) < wanted);
             self.access(clauses, &mut locked[at], declared);

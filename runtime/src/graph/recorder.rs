@@ -82,20 +82,20 @@ impl GraphRecorder {
     /// Records the task of `group` that `register` registers, a child of `parent`, unless it is
     /// refused.
     #[cold]
-    pub(crate) fn note<'r>(
+    pub(crate) fn note(
         &self,
         id: RecordId,
         group: &GroupHead,
         parent: Option<RecordId>,
-        clauses: &impl Clauses<'r>,
-        register: impl FnOnce() -> Registered,
+        clauses: &dyn Clauses<'_>,
+        register: &mut dyn FnMut() -> Registered,
     ) -> Registered {
         let mut notes = self.notes.lock();
         let registered = register();
         let new = record(id);
         if new.role() == Role::Member && registered.overlap.is_none() {
             let mut uses = Vec::with_capacity(clauses.count());
-            clauses.for_each(|declared| {
+            clauses.visit(&mut |declared| {
                 let operator = clauses.joins(uses.len()).map(|joins| joins.operator());
                 uses.push(RecordedAccess::new(declared, operator));
             });

@@ -319,6 +319,10 @@ macro_rules! bodies {
                 let _ = &mut each;
             }
 
+            fn visit(&self, each: &mut dyn FnMut(&Declared<'r>)) {
+                self.for_each(each);
+            }
+
             fn joins(&self, nth: usize) -> Option<&dyn Joins> {
                 let ($($clause,)*) = self;
                 let mut before = 0;

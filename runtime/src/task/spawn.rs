@@ -52,9 +52,8 @@ pub(super) fn spawn<'r, B: Body>(
     // Separate calls, so that the common path keeps its values in registers.
     if let Some(graph) = &group.shared.config.graph {
         let parent = nest.map(|nest| nest.parent());
-        let noted = graph.note(id, group.head(), parent, clauses, || {
-            dependency::register(id, new, own, clauses)
-        });
+        let mut register = || dependency::register(id, new, own, clauses);
+        let noted = graph.note(id, group.head(), parent, clauses, &mut register);
         if let Some(overlap) = noted.overlap {
             return refused(body, noted.edges, overlap);
         }
@@ -82,15 +81,15 @@ pub(super) fn spawn<'r, B: Body>(
 
 /// Checks accesses that are not just whole tiles. Not inlined, since errors are large.
 #[inline(never)]
-fn check<'r>(
+fn check(
     group: &GroupInner,
-    clauses: &impl Clauses<'r>,
+    clauses: &dyn Clauses<'_>,
     label: Label,
     nest: Option<&Arc<Nest>>,
 ) -> Result<(), Error> {
     let parent = nest.map(|nest| nest.parent());
     let mut checked = Ok(());
-    clauses.for_each(|declared| {
+    clauses.visit(&mut |declared| {
         if checked.is_ok() {
             let ours = declared.check_runtime(&group.arrays, group.head(), label);
             checked = ours.and_then(|()| declared.check(label, parent));

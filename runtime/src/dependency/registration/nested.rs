@@ -10,9 +10,9 @@ use crate::record::{AccessHead, Waiter};
 impl Registration {
     /// Registers an access that is weak, or that lies in an access of the parent.
     #[cold]
-    pub(super) fn nested_access<'r>(
+    pub(super) fn nested_access(
         &mut self,
-        clauses: &impl Clauses<'r>,
+        clauses: &dyn Clauses<'_>,
         domain: &mut Domain,
         declared: &Declared<'_>,
         new: Entry,
