@@ -1,7 +1,9 @@
 //! Helpers of the integration tests: a watchdog, settings, modes, arrays, gates.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
+use std::any::Any;
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, mpsc};
@@ -18,6 +20,11 @@ use talpf_runtime::{Array, VirtualTime};
 pub(crate) const COPIED: usize = 32;
 /// Longest time of one run, before the watchdog ends the process.
 const LIMIT: Duration = Duration::from_secs(300);
+
+/// A result of a rank whose type is erased.
+pub(crate) type AnyResult = Box<dyn Any + Send>;
+/// A program of a rank whose type is erased.
+pub(crate) type AnyProgram = Pin<Box<dyn Future<Output = Result<AnyResult, Error>> + Send>>;
 
 /// Runs `main` on every rank, with the watchdog.
 pub(crate) fn run<R, F>(config: Config, main: impl Fn(Context) -> F) -> Result<Vec<R>, Error>
@@ -39,8 +46,35 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
+    let results = run_any(what, config, &any_main(main))?;
+    Ok(results.into_iter().map(typed).collect())
+}
+
+/// Returns `main` with its types erased: what runs it is then compiled once, and not once for each test,
+/// which would take most of the time.
+pub(crate) fn any_main<R, F>(main: impl Fn(Context) -> F) -> impl Fn(Context) -> AnyProgram
+where
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    R: Send + 'static,
+{
+    move |ctx| {
+        let program = main(ctx);
+        Box::pin(async move { Ok(Box::new(program.await?) as AnyResult) })
+    }
+}
+
+/// Returns a result of a program that [`any_main`] has made, with its type.
+pub(crate) fn typed<R: 'static>(result: AnyResult) -> R {
+    *result.downcast().expect("a result of the type that the program returns")
+}
+
+fn run_any(
+    what: &str,
+    config: Config,
+    main: &dyn Fn(Context) -> AnyProgram,
+) -> Result<Vec<AnyResult>, Error> {
     let _watchdog = watchdog(what);
-    exec(in_requested_time(on_requested_workers(config)), &main)
+    exec(in_requested_time(on_requested_workers(config)), main)
 }
 
 /// Returns the settings of a test, or those of the same run in virtual time if the environment asks

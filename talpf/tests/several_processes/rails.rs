@@ -10,11 +10,14 @@ use std::time::Duration;
 use ibverbs_sim::{OfiChoice, OfiRail, Packets, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire};
 use talpf::{Config, Context, Error, exec_on_rail, hook, hook_on_rail};
 
-use crate::in_one_process::watchdog;
+use crate::in_one_process::{AnyProgram, AnyResult, any_main, typed, watchdog};
 
 /// Number that strangers do not know.
 const SECRET: u128 = 7;
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A main of all ranks whose types are erased.
+type AnyMain<'a> = dyn Fn(Context) -> AnyProgram + Sync + 'a;
 
 /// Returns the result of each rank, over the rail that the environment asks for: sockets, or what
 /// `TALPF_TEST_RAIL` names.
@@ -26,15 +29,19 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
+    all_typed(run_any(config, &any_main(main)))
+}
+
+fn run_any(config: Config, main: &AnyMain<'_>) -> Vec<Result<AnyResult, Error>> {
     match env::var("TALPF_TEST_RAIL").as_deref() {
         Err(_) => {
             let wires = SocketWire::mesh(config.ranks).unwrap();
             let wires = wires.into_iter().map(|wire| Arc::new(wire) as Arc<dyn Wire>);
-            on_wires(wires.map(|wire| (wire, config.clone())).collect(), main)
+            any_on_wires(wires.map(|wire| (wire, config.clone())).collect(), main)
         }
         Ok("shm") => {
             let rails = ShmRail::mesh(config.ranks, &ShmConfig::default()).unwrap();
-            each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), &main))
+            each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), main))
         }
         Ok("tcp") => {
             let listen = |_| TcpMeeting::listen(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
@@ -44,14 +51,14 @@ where
             let ranks = (0..).zip(meetings).collect();
             each_in_a_thread(ranks, |(process, meeting): (u32, TcpMeeting)| {
                 let wire = meeting.join(process, &addresses, SECRET, TIMEOUT).unwrap();
-                hook_on_rail(Arc::new(Packets::new(Arc::new(wire))), config.clone(), &main)
+                hook_on_rail(Arc::new(Packets::new(Arc::new(wire))), config.clone(), main)
             })
         }
         // Two ranks in each process, or three, as their number divides, or else one.
         Ok("shm-ranks") => {
             let divides = |each: &u32| config.ranks.is_multiple_of(*each) && config.ranks > *each;
             let each = [2, 3].into_iter().find(divides).unwrap_or(1);
-            in_processes(config.ranks / each, Config { ranks: each, ..config }, main)
+            any_in_processes(config.ranks / each, Config { ranks: each, ..config }, main)
         }
         Ok(name) if name.starts_with("ofi") => {
             let choice: OfiChoice = match name.strip_prefix("ofi:") {
@@ -59,7 +66,7 @@ where
                 None => OfiChoice::default(),
             };
             let rails = OfiRail::mesh(config.ranks, &choice).unwrap();
-            each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), &main))
+            each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), main))
         }
         Ok(other) => {
             panic!("TALPF_TEST_RAIL is {other}, not shm, tcp, shm-ranks, ofi or ofi:PROVIDER")
@@ -76,7 +83,14 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
-    each_in_a_thread(ranks, |(wire, config)| hook(wire, config, &main))
+    all_typed(any_on_wires(ranks, &any_main(main)))
+}
+
+fn any_on_wires(
+    ranks: Vec<(Arc<dyn Wire>, Config)>,
+    main: &AnyMain<'_>,
+) -> Vec<Result<AnyResult, Error>> {
+    each_in_a_thread(ranks, |(wire, config)| hook(wire, config, main))
 }
 
 /// Returns the result of each rank of `processes` processes, which share memory; one that fails has
@@ -90,15 +104,27 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
+    all_typed(any_in_processes(processes, config, &any_main(main)))
+}
+
+fn any_in_processes(
+    processes: u32,
+    config: Config,
+    main: &AnyMain<'_>,
+) -> Vec<Result<AnyResult, Error>> {
     let rails = ShmRail::mesh(processes, &ShmConfig::default()).unwrap();
     let results =
-        each_in_a_thread(rails, |rail| exec_on_rail(Arc::new(rail), config.clone(), &main));
+        each_in_a_thread(rails, |rail| exec_on_rail(Arc::new(rail), config.clone(), main));
     let each = config.ranks as usize;
     let ranks = results.into_iter().flat_map(|results| match results {
         Ok(results) => results.into_iter().map(Ok).collect(),
         Err(error) => Vec::from_iter((0..each).map(|_| Err(error.clone()))),
     });
     ranks.collect()
+}
+
+fn all_typed<R: 'static>(results: Vec<Result<AnyResult, Error>>) -> Vec<Result<R, Error>> {
+    results.into_iter().map(|result| result.map(typed)).collect()
 }
 
 /// Returns the result of each process.
