@@ -1,6 +1,6 @@
 //! A process leaves when all are done; one that vanishes is a failure of the others.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -166,19 +166,28 @@ fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
     message
 }
 
+/// Returns the error of rank 0 after these messages of rank 1, whose process ends with the program of rank 0: it
+/// would be waited for.
+fn error_after(messages: Vec<Vec<u8>>) -> Error {
+    let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
+    messages.into_iter().for_each(|message| forger.send(0, message));
+    let forger = Mutex::new(Some(forger));
+    let ranks = vec![(Arc::new(first) as Arc<dyn Wire>, common::unwatched(2, 1))];
+    let mut ends = common::on_wires(ranks, |ctx| {
+        let forger = forger.lock().unwrap().take();
+        async move {
+            let end = ctx.sync(SyncMode::DEFAULT).await;
+            drop(forger);
+            end
+        }
+    });
+    ends.remove(0).unwrap_err()
+}
+
 #[test]
 fn bytes_that_are_no_control_message_fail_the_run() {
-    let mut wires = SocketWire::mesh(2).unwrap();
-    let forger = wires.pop().unwrap();
     // A datagram of the device, and something that not even that is.
-    for packet in [vec![0, 77], vec![99]] {
-        forger.send(0, framed(&packet));
-    }
-    let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
-    let ranks = vec![(wire, common::unwatched(2, 1))];
-    let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
-    drop(forger);
-    assert!(ends[0].is_err());
+    error_after([vec![0, 77], vec![99]].map(|packet| framed(&packet)).to_vec());
 }
 
 /// The second name is that of the first, or is longer than the text.
@@ -194,12 +203,7 @@ fn names_that_nobody_can_publish_fail_the_run() {
         (vec![name(1, "äu64")], "a name of 1 bytes in a text of 5"),
         (vec![name(256, &long)], "has 256 bytes, expected at most 255"),
     ] {
-        let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
-        names.into_iter().for_each(|packet| forger.send(0, packet));
-        let ranks = vec![(Arc::new(first) as Arc<dyn Wire>, common::unwatched(2, 1))];
-        let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
-        drop(forger);
-        crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1 has sent", says]);
+        crate::in_one_process::says(&error_after(names), &["rank 1 has sent", says]);
     }
 }
 
@@ -211,27 +215,16 @@ fn times_that_nobody_wants_fail_the_run() {
         (15, 12, "a time that nobody has asked for"),
         (16, 24, "a reading of the clock that nobody has asked for"),
     ] {
-        let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
-        forger.send(0, datagram(kind, &vec![0; length]));
-        let ranks = vec![(Arc::new(first) as Arc<dyn Wire>, common::unwatched(2, 1))];
-        let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
-        drop(forger);
-        crate::in_one_process::says(ends[0].as_ref().unwrap_err(), &["rank 1 has sent", says]);
+        let error = error_after(vec![datagram(kind, &vec![0; length])]);
+        crate::in_one_process::says(&error, &["rank 1 has sent", says]);
     }
 }
 
 /// A round that no program can have come to.
 #[test]
 fn a_window_request_for_a_distant_round_fails_the_run() {
-    let mut wires = SocketWire::mesh(2).unwrap();
-    let forger = wires.pop().unwrap();
-    forger.send(0, datagram(0, &window_request(0, false, 1 << 60)));
-    let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
-    let ranks = vec![(wire, common::unwatched(2, 1))];
-    let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
-    drop(forger);
     crate::in_one_process::says(
-        ends[0].as_ref().unwrap_err(),
+        &error_after(vec![datagram(0, &window_request(0, false, 1 << 60))]),
         &[
             "rank 1 is in round 1152921504606846976 of lane 0 and rank 0 in round 0: ranks may be at most 1024",
         ],
