@@ -232,10 +232,14 @@ fn leave(runtime: &Runtime, world: &Arc<World>) -> Result<(), Error> {
     let Some(processes) = world.processes().cloned() else {
         return Ok(());
     };
-    let finishing = Arc::clone(world);
-    let left = async move { processes.finish(finishing.ranks()).await };
-    let handle = world.rank(world.first()).sender.group.spawn_main("finish", left)?;
-    runtime.block_on(handle)??
+    let group = &world.rank(world.first()).sender.group;
+    let (finishing, finished) = (Arc::clone(world), Arc::clone(&processes));
+    let left = async move { finished.finish(finishing.ranks()).await };
+    let left = group.spawn_main("finish", left).and_then(|handle| runtime.block_on(handle)?);
+    if let Err(talpf_runtime::Error::Hang(_)) = left {
+        processes.finish_hung(group.clock());
+    }
+    left?
 }
 
 /// Ends the polling tasks when dropped, and the programs with an error if `exec` unwinds.

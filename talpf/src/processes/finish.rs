@@ -7,10 +7,14 @@
 //!
 //! If the run is traced, the clocks are read once all have finished.
 //!
-//! After a failure the others have [`LINGER`] to learn of it.
+//! After a failure the others have [`LINGER`] to learn of it. In a run that hangs nobody runs tasks any more, and
+//! tasks that are left keep what connects the processes: the thread of the program says that it has finished.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
+
+use talpf_runtime::Clock;
 
 use super::control_message::ControlMessage;
 use super::{Processes, RemotePeer};
@@ -51,6 +55,16 @@ impl Processes {
             }
             self.join_termination();
             receiver.sender.group.wait_for(POLL_PERIOD).await;
+        }
+    }
+
+    /// Sends that the ranks of this process have finished, in a run that hangs, and waits until that is sent.
+    pub(crate) fn finish_hung(&self, clock: &Clock) {
+        self.send_to_all(self.speaker(), ControlMessage::Finished);
+        let start = clock.now();
+        while self.device.has_unsent() && clock.now() - start < LINGER {
+            self.progress();
+            thread::yield_now();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A run of several processes that hangs says so, and one that only takes its time does not.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common;
 use talpf::{Config, Context, Error, Rank, SyncMode};
@@ -30,6 +30,21 @@ fn a_put_that_is_missing_is_reported() {
         });
         let what = "sync(msg(1)) of lane 0 round 0 expects 1 operation, 0 have arrived";
         assert!(text.contains(what), "{text}");
+    }
+}
+
+/// After a failure a process waits up to five seconds for those that do not answer.
+#[test]
+fn processes_of_a_run_that_hangs_do_not_wait_for_each_other() {
+    for ranks in [2, 3] {
+        let start = Instant::now();
+        report(ranks, |ctx| async move {
+            let inbox = common::array(&ctx, vec![0u64])?;
+            ctx.register_global(&inbox).await?;
+            ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await
+        });
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(5), "{ranks} ranks: {took:?}");
     }
 }
 
