@@ -166,8 +166,8 @@ fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
     message
 }
 
-/// Returns the error of rank 0 after these messages of rank 1, whose process ends with the program of rank 0: it
-/// would be waited for.
+/// Returns the error of rank 0 after these messages of rank 1, whose process ends with the program of rank 0, since
+/// a process that fails waits for the others.
 fn error_after(messages: Vec<Vec<u8>>) -> Error {
     let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
     messages.into_iter().for_each(|message| forger.send(0, message));
