@@ -1,9 +1,9 @@
 // Two processes that libfabric connects, for the least that the rail on it can cost: a ping-pong of
-// messages of 8 bytes, and a stream of writes of 1 MiB, each with FI_DELIVERY_COMPLETE, of which the last
-// one is answered by a message.
+// messages of 8 bytes, a stream of writes of SIZE bytes, each with FI_DELIVERY_COMPLETE, of which the last
+// one is answered by a message, and a stream of as many reads.
 //
-// Usage: peer PROVIDER ROUNDS WRITES CORE; one process on that core, the other one on the others.
-// Prints `one_way_ns` of a message, and `stream_gbs`.
+// Usage: peer PROVIDER ROUNDS WRITES CORE SIZE; one process on that core, the other one on the others.
+// Prints `one_way_ns` of a message, `writes_gbs` and `reads_gbs`.
 #define _GNU_SOURCE
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -21,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIZE = 1 << 20, WINDOW = 16, RECEIVES = 8 };
+enum { WINDOW = 16, RECEIVES = 8 };
+
+static size_t size;
 
 struct card {
     char name[256];
@@ -75,6 +77,35 @@ static void await(uint64_t count) {
     while (received < count) progress();
 }
 
+// Writes, or reads, so many times, until all have ended.
+static void stream(int operations, int reads, char *local, struct fid_mr *memory, struct card *other) {
+    uint64_t before = delivered;
+    for (int posted = 0; posted < operations;) {
+        while (posted - (long)(delivered - before) >= WINDOW) progress();
+        struct iovec room = {local, size};
+        struct fi_rma_iov there = {other->address, size, other->key};
+        void *descriptor = fi_mr_desc(memory);
+        struct fi_msg_rma operation = {
+            .msg_iov = &room,
+            .desc = &descriptor,
+            .iov_count = 1,
+            .addr = to,
+            .rma_iov = &there,
+            .rma_iov_count = 1,
+            .context = &write_context,
+        };
+        long result = reads ? fi_readmsg(endpoint, &operation, FI_COMPLETION)
+                            : fi_writemsg(endpoint, &operation, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+        if (result == -FI_EAGAIN) {
+            progress();
+            continue;
+        }
+        check(reads ? "fi_readmsg" : "fi_writemsg", result);
+        posted++;
+    }
+    while (delivered - before < (uint64_t)operations) progress();
+}
+
 static double now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -94,7 +125,8 @@ static void pin(int core, int is_other) {
 }
 
 int main(int count, char **arguments) {
-    if (count != 5) return 2;
+    if (count != 6) return 2;
+    size = strtoul(arguments[5], NULL, 10);
     int rounds = atoi(arguments[2]), writes = atoi(arguments[3]), core = atoi(arguments[4]);
     int ends[2];
     check("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
@@ -133,14 +165,14 @@ int main(int count, char **arguments) {
     check("fi_enable", fi_enable(endpoint));
     for (int i = 0; i < RECEIVES; i++) give(i);
 
-    char *source = malloc(SIZE), *target = malloc(SIZE);
-    memset(source, 1, SIZE);
-    memset(target, 0, SIZE);
+    char *source = malloc(size), *target = malloc(size);
+    memset(source, 1, size);
+    memset(target, 0, size);
     struct fid_mr *memory[2];
-    uint64_t access = FI_REMOTE_WRITE | FI_WRITE;
+    uint64_t access = FI_REMOTE_WRITE | FI_WRITE | FI_REMOTE_READ | FI_READ;
     char *of[2] = {source, target};
     for (int i = 0; i < 2; i++) {
-        check("fi_mr_reg", fi_mr_reg(domain, of[i], SIZE, access, 0, 7 + i, 0, &memory[i], NULL));
+        check("fi_mr_reg", fi_mr_reg(domain, of[i], size, access, 0, 7 + i, 0, &memory[i], NULL));
         if (info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
             check("fi_mr_bind", fi_mr_bind(memory[i], &endpoint->fid, 0));
             check("fi_mr_enable", fi_mr_enable(memory[i]));
@@ -172,32 +204,13 @@ int main(int count, char **arguments) {
     printf("one_way_ns %.1f\n", 1e9 * (now() - start) / (2.0 * rounds));
 
     start = now();
-    for (int posted = 0; posted < writes;) {
-        while (posted - (long)delivered >= WINDOW) progress();
-        struct iovec room = {source, SIZE};
-        struct fi_rma_iov there = {other.address, SIZE, other.key};
-        void *descriptor = fi_mr_desc(memory[0]);
-        struct fi_msg_rma write = {
-            .msg_iov = &room,
-            .desc = &descriptor,
-            .iov_count = 1,
-            .addr = to,
-            .rma_iov = &there,
-            .rma_iov_count = 1,
-            .context = &write_context,
-        };
-        long result = fi_writemsg(endpoint, &write, FI_COMPLETION | FI_DELIVERY_COMPLETE);
-        if (result == -FI_EAGAIN) {
-            progress();
-            continue;
-        }
-        check("fi_writemsg", result);
-        posted++;
-    }
-    while (delivered < (uint64_t)writes) progress();
+    stream(writes, 0, source, memory[0], &other);
     message();
     await(rounds + 2);
-    printf("stream_gbs %.3f\n", 1e-9 * SIZE * writes / (now() - start));
+    printf("writes_gbs %.3f\n", 1e-9 * size * writes / (now() - start));
+    start = now();
+    stream(writes, 1, source, memory[0], &other);
+    printf("reads_gbs %.3f\n", 1e-9 * size * writes / (now() - start));
     fflush(stdout);
     kill(child, SIGKILL);
     return 0;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ibverbs_sim::OfiChoice;
 use talpf_benches::metg::{self, Kernel, Pattern};
 use talpf_benches::{Error, Report, ablation, apps, growth, links, memory, micro, soak, two_sided};
 
@@ -94,8 +95,14 @@ enum Bench {
         /// Measure only rows whose names begin with ONLY.
         only: String,
     },
-    /// Rails between two processes of this machine: time of a write, and rate of short ones.
+    /// Rails between two processes of this machine: time of a write, and rates of writes and reads.
     Links {
+        /// Measure only these rails: `shm`, `packets`, `ofi`.
+        #[arg(long = "rail", value_name = "RAIL")]
+        rails: Vec<links::Kind>,
+        /// Provider of libfabric, PROVIDER[,iface=NAME]; the one that is chosen unasked if it is not given.
+        #[arg(long, default_value = "", hide_default_value = true)]
+        provider: OfiChoice,
         /// Run few and short rounds.
         #[arg(long)]
         quick: bool,
@@ -109,6 +116,9 @@ enum Bench {
         core: usize,
         /// Folder of the run.
         run: PathBuf,
+        /// Provider of libfabric.
+        #[arg(long, default_value = "")]
+        provider: OfiChoice,
     },
     /// Messages between ranks: latency, bandwidth, message rate, matching, collectives.
     TwoSided {
@@ -220,9 +230,11 @@ fn measure(bench: Bench) -> Result<Report, Error> {
             growth::measure_counted(&only)?;
             Ok(Report::new(""))
         }
-        Bench::Links { quick } => links::run(&links::Options { quick }),
-        Bench::LinksPeer { kind, core, run } => {
-            links::run_peer(&run, kind, core)?;
+        Bench::Links { rails, provider, quick } => {
+            links::run(&links::Options { kinds: rails, choice: provider, quick })
+        }
+        Bench::LinksPeer { kind, core, run, provider } => {
+            links::run_peer(&run, &links::Wanted { kind, choice: provider }, core)?;
             Ok(Report::new(""))
         }
         Bench::TwoSided { without_peers, quick } => {

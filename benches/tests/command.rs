@@ -81,7 +81,16 @@ fn links_measures_every_rail() {
     let is_there = !String::from_utf8_lossy(&output.stdout).contains("links: without ofi: ");
     let ofi = Some("ofi").filter(|_| is_there);
     for rail in ["shm", "packets"].into_iter().chain(ofi) {
-        for name in ["8_ns", "8_rate", "1_mib_rate", "superstep_us", "put_8_rate"] {
+        for name in [
+            "8_ns",
+            "8_rate",
+            "1_mib_rate",
+            "read_16_mib_rate",
+            "superstep_us",
+            "put_8_rate",
+            "put_4_mib_rate",
+            "get_16_mib_rate",
+        ] {
             let name = format!("links.{rail}_{name}");
             assert!(figures[&name]["median"].as_f64().is_some_and(|value| value > 0.0), "{name}");
         }

@@ -8,13 +8,15 @@ use std::time::Instant;
 
 use ibverbs_sim::{Access, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailMemory};
 
-use super::Kind;
+use super::Wanted;
 use super::join::{TIMEOUT, join};
 use crate::error::Error;
 
 /// Sizes of the writes of ping-pongs. A notice of `n + 1` asks for an answer of size `n`.
 pub(super) const SIZES: [usize; 3] = [8, 64 << 10, 1 << 20];
-const LARGEST: usize = 1 << 20;
+const LARGEST: usize = 16 << 20;
+/// Most reads that are under way.
+const READS: usize = 16;
 /// Notice that asks for nothing.
 const NO_ANSWER: u32 = 0;
 /// Notice that ends a sample.
@@ -51,9 +53,9 @@ impl Memory {
 
 impl End {
     /// Joins the other end, and exchanges keys with it.
-    pub(super) fn join(folder: &Path, kind: Kind, process: u32) -> Result<Self, Error> {
+    pub(super) fn join(folder: &Path, wanted: &Wanted, process: u32) -> Result<Self, Error> {
         let refused = |reason| Error::System { doing: "joining a peer", reason };
-        let rail = join(folder, kind, process)?;
+        let rail = join(folder, wanted, process)?;
         let mut memory = match rail.allocate(LARGEST) {
             Some(memory) => Memory::OfRail(memory),
             None => Memory::Private(vec![0; LARGEST].into_boxed_slice()),
@@ -92,11 +94,32 @@ impl End {
 
     /// Writes to the peer with a notice.
     fn write(&mut self, size: usize, notice: u32) {
+        // SAFETY: nobody changes the source.
+        let post = |rail: &dyn Rail, to, local, remote: &RailAddress| unsafe {
+            rail.write(to, local, remote, Some(notice), 0)
+        };
+        self.post(size, post);
+    }
+
+    /// Reads from the peer.
+    fn read(&mut self, size: usize) {
+        // SAFETY: nobody else uses the source, and in which order it is overwritten makes no difference.
+        let post = |rail: &dyn Rail, to, local, remote: &RailAddress| unsafe {
+            rail.read(to, local, remote, 0)
+        };
+        self.post(size, post);
+    }
+
+    /// Posts an operation between the source and the memory of the peer, once there is room.
+    fn post(
+        &mut self,
+        size: usize,
+        post: impl Fn(&dyn Rail, u32, NonNull<[u8]>, &RailAddress) -> Result<Posted, RailError>,
+    ) {
         let local = NonNull::from(&mut self.source[..size]);
         let remote = RailAddress { key: self.peer_key, offset: 0 };
         loop {
-            // SAFETY: nobody changes the source.
-            match unsafe { self.rail.write(self.to, local, &remote, Some(notice), 0) } {
+            match post(&*self.rail, self.to, local, &remote) {
                 Ok(Posted::Ended(_)) => return,
                 Ok(Posted::UnderWay) => {
                     self.under_way += 1;
@@ -160,6 +183,24 @@ impl End {
             self.next();
         }
         start.elapsed().as_nanos() as f64 / (2 * times) as f64
+    }
+
+    /// Measures reads, one behind the other, until all have ended.
+    ///
+    /// **Units**: seconds a read.
+    pub(super) fn reads_s(&mut self, size: usize, reads: usize) -> f64 {
+        self.one_way_ns(SIZES[0], 1);
+        let start = Instant::now();
+        for _ in 0..reads {
+            while self.under_way >= READS && !self.is_lost {
+                self.poll();
+            }
+            self.read(size);
+        }
+        while self.under_way > 0 && !self.is_lost {
+            self.poll();
+        }
+        start.elapsed().as_secs_f64() / reads as f64
     }
 
     /// Measures writes with notices, one behind the other, until all have ended and one more was answered.

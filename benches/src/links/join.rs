@@ -7,19 +7,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ibverbs_sim::{OfiChoice, OfiEnd, Packets, Rail, ShmConfig, ShmRail, SocketWire};
+use ibverbs_sim::{OfiEnd, Packets, Rail, ShmConfig, ShmRail, SocketWire};
 
-use super::Kind;
+use super::{Kind, Wanted};
 use crate::error::Error;
 
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 const PROCESSES: u32 = 2;
 
 /// Joins the other process.
-pub(super) fn join(folder: &Path, kind: Kind, process: u32) -> Result<Arc<dyn Rail>, Error> {
+pub(super) fn join(folder: &Path, wanted: &Wanted, process: u32) -> Result<Arc<dyn Rail>, Error> {
     let refused = |reason| Error::System { doing: "joining a peer", reason };
     let wire = || SocketWire::join(folder, process, PROCESSES, TIMEOUT).map_err(refused);
-    Ok(match kind {
+    Ok(match wanted.kind {
         Kind::Shm => {
             let run = folder.display().to_string();
             let rail = ShmRail::join(&run, process, PROCESSES, TIMEOUT, &ShmConfig::default());
@@ -29,7 +29,7 @@ pub(super) fn join(folder: &Path, kind: Kind, process: u32) -> Result<Arc<dyn Ra
         Kind::Ofi => {
             let failed = |error| refused(IoError::other(error));
             let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            let end = OfiEnd::open(&OfiChoice::default(), loopback, PROCESSES).map_err(failed)?;
+            let end = OfiEnd::open(&wanted.choice, loopback, PROCESSES).map_err(failed)?;
             let address = end.address().map_err(failed)?;
             let other = exchange(folder, process, &address).map_err(refused)?;
             let mut addresses = [None, None];

@@ -2,8 +2,8 @@
 //!
 //! Two processes on two cores, each with memory that the other may write. A ping-pong of writes with
 //! notices gives the time of one way, for short and long writes; streams of writes of 8 bytes and of
-//! 1 MiB with notices give their rate. A program of one rank in each process measures supersteps and
-//! puts, short and long. In the same rounds, the peer is the least that any of it can cost: two threads on two cores
+//! 1 to 16 MiB with notices give their rate, and streams of reads theirs. A program of one rank in each process
+//! measures supersteps, puts, short and long, and long gets. In the same rounds, the peer is the least that any of it can cost: two threads on two cores
 //! that pass a flag on a cache line, and copy before that. For the rail on libfabric it is a program in C
 //! on the same provider as well, where that can be compiled.
 
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 
-use ibverbs_sim::OfiProviders;
+use ibverbs_sim::{OfiChoice, OfiProviders};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::conditions::machine;
@@ -31,11 +31,29 @@ use end::{End, SIZES};
 use libfabric::Libfabric;
 use program::Figures;
 
+/// Bytes of long writes, reads, puts and gets.
+const LONG: [usize; 3] = [1 << 20, 4 << 20, 16 << 20];
+/// Names of these sizes.
+const LONG_NAMES: [&str; LONG.len()] = ["1_mib", "4_mib", "16_mib"];
+
 /// Options of the benchmark.
 #[derive(Debug)]
 pub struct Options {
+    /// Rails that are measured; all if empty.
+    pub kinds: Vec<Kind>,
+    /// Provider of libfabric.
+    pub choice: OfiChoice,
     /// Runs few and short rounds.
     pub quick: bool,
+}
+
+/// A rail, and the provider of libfabric for it if it is on that.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The rail.
+    pub kind: Kind,
+    /// Provider of libfabric.
+    pub choice: OfiChoice,
 }
 
 /// Rails that are measured.
@@ -45,7 +63,7 @@ pub enum Kind {
     Shm,
     /// Packets over sockets.
     Packets,
-    /// The provider of libfabric that is chosen unasked.
+    /// A provider of libfabric.
     Ofi,
 }
 
@@ -77,12 +95,19 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     let core = sched_getcpu();
     print_line(format_args!("links: {}; one process on core {core}, one on the others", machine()));
     let (rounds, repetitions) = if options.quick { (50, 2) } else { (2_000, REPETITIONS) };
-    let long_writes = (rounds / 20).max(8);
+    let long_writes = LONG.map(|size| ((rounds << 20) / (20 * size)).max(8));
     let mut links = Vec::new();
-    for kind in Kind::ALL.into_iter().filter(|kind| is_there(*kind)) {
-        links.push((kind, Link::start(kind, core)?));
+    let is_wanted = |kind: &Kind| options.kinds.is_empty() || options.kinds.contains(kind);
+    let mut libfabric = None;
+    for kind in Kind::ALL.into_iter().filter(is_wanted) {
+        let mut choice = options.choice.clone();
+        if kind == Kind::Ofi {
+            let Some(provider) = provider(&choice) else { continue };
+            libfabric = Libfabric::find(provider.clone(), core);
+            choice.provider = Some(provider);
+        }
+        links.push((kind, Link::start(Wanted { kind, choice }, core)?));
     }
-    let libfabric = Libfabric::find(core);
     let mut figures: Vec<(String, &'static str, Vec<f64>)> = Vec::new();
     let mut add = |name: String, unit, value| match figures.iter_mut().find(|it| it.0 == name) {
         Some((.., values)) => values.push(value),
@@ -109,19 +134,35 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         for (kind, link) in &mut links {
             let write_s = link.sample(|here| here.stream_s(8, rounds * 50))?;
             add(format!("links.{}_8_rate", kind.name()), "M/s", 1e-6 / write_s);
-            let write_s = link.sample(|here| here.stream_s(1 << 20, long_writes))?;
-            let rate = 1e-9 * (1 << 20) as f64 / write_s;
-            add(format!("links.{}_1_mib_rate", kind.name()), "GB/s", rate);
+            let long = LONG.into_iter().zip(LONG_NAMES).zip(long_writes);
+            let mut rates = Vec::new();
+            for ((size, name), count) in long {
+                let gbs = |seconds: f64| 1e-9 * size as f64 / seconds;
+                let writes = gbs(link.sample(|here| here.stream_s(size, count))?);
+                let reads = gbs(link.sample(|here| here.reads_s(size, count))?);
+                add(format!("links.{}_{name}_rate", kind.name()), "GB/s", writes);
+                add(format!("links.{}_read_{name}_rate", kind.name()), "GB/s", reads);
+                rates.push((name, writes, reads));
+            }
             if let (Kind::Ofi, Some(libfabric)) = (*kind, &libfabric) {
                 let bare = libfabric.run(rounds, long_writes)?;
                 add("links.libfabric_message_8_ns".into(), "ns", bare.one_way_ns);
-                add("links.libfabric_1_mib_rate".into(), "GB/s", bare.stream_gbs);
-                add("links.ofi_1_mib_vs_libfabric".into(), "x", rate / bare.stream_gbs);
+                for (nth, (name, writes, reads)) in rates.into_iter().enumerate() {
+                    let (bare_writes, bare_reads) = (bare.writes_gbs[nth], bare.reads_gbs[nth]);
+                    add(format!("links.libfabric_{name}_rate"), "GB/s", bare_writes);
+                    add(format!("links.libfabric_read_{name}_rate"), "GB/s", bare_reads);
+                    add(format!("links.ofi_{name}_vs_libfabric"), "x", writes / bare_writes);
+                    add(format!("links.ofi_read_{name}_vs_libfabric"), "x", reads / bare_reads);
+                }
             }
             let figures = link.program(repetition as u8 + 1, rounds)?;
             add(format!("links.{}_superstep_us", kind.name()), "us", figures.superstep_us);
             add(format!("links.{}_put_8_rate", kind.name()), "M/s", figures.puts_m_s);
-            add(format!("links.{}_put_1_mib_rate", kind.name()), "GB/s", figures.long_gb_s);
+            for (nth, name) in LONG_NAMES.into_iter().enumerate() {
+                let (puts, gets) = (figures.puts_gb_s[nth], figures.gets_gb_s[nth]);
+                add(format!("links.{}_put_{name}_rate", kind.name()), "GB/s", puts);
+                add(format!("links.{}_get_{name}_rate", kind.name()), "GB/s", gets);
+            }
         }
     }
     let mut report = Report::new("");
@@ -131,39 +172,35 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Returns `true` if a kind of rails can be measured. Says so if not, and on which provider if so.
-fn is_there(kind: Kind) -> bool {
-    if kind != Kind::Ofi {
-        return true;
-    }
-    let found = OfiProviders::find().map_err(|error| error.to_string());
-    let best = found.as_ref().map(|found| (found.version, found.best()));
-    match best {
-        Ok(((major, minor), Some(best))) => {
-            print_line(format_args!("links: ofi is {best} of libfabric {major}.{minor}"));
-            true
-        }
-        Ok((_, None)) => {
-            print_line(format_args!("links: without ofi: libfabric has no provider that is used"));
-            false
-        }
-        Err(reason) => {
-            print_line(format_args!("links: without ofi: {reason}"));
-            false
-        }
-    }
+/// Returns the provider that the rail on libfabric is measured on, and says so; says why if there is none.
+fn provider(choice: &OfiChoice) -> Option<String> {
+    let found = OfiProviders::find();
+    let found = found
+        .inspect_err(|reason| print_line(format_args!("links: without ofi: {reason}")))
+        .ok()?;
+    let best = match &choice.provider {
+        Some(name) => found.all.iter().find(|provider| provider.name == *name),
+        None => found.best(),
+    };
+    let Some(best) = best else {
+        print_line(format_args!("links: without ofi: libfabric has no provider that is used"));
+        return None;
+    };
+    let (major, minor) = found.version;
+    print_line(format_args!("links: ofi is {best} of libfabric {major}.{minor}"));
+    Some(best.name.clone())
 }
 
 /// Runs the other end of a link, which [`run`] has started, until this one ends.
 ///
 /// **Errors**: those of [`run`].
-pub fn run_peer(run: &Path, kind: Kind, other_core: usize) -> Result<(), Error> {
+pub fn run_peer(run: &Path, wanted: &Wanted, other_core: usize) -> Result<(), Error> {
     if let Ok(mut cores) = sched_getaffinity(None) {
         cores.unset(other_core);
         // Without another core, both share this one.
         let _ = sched_setaffinity(None, &cores);
     }
-    let mut here = End::join(run, kind, 1)?;
+    let mut here = End::join(run, wanted, 1)?;
     // A byte for each sample, or a program; between them this process must not disturb others.
     let mut byte = [0];
     while std::io::stdin().read_exact(&mut byte).is_ok() {
@@ -174,7 +211,7 @@ pub fn run_peer(run: &Path, kind: Kind, other_core: usize) -> Result<(), Error> 
         let mut steps = [0; size_of::<u64>()];
         if std::io::stdin().read_exact(&mut steps).is_ok() {
             let folder = program_folder(run, byte[0])?;
-            program::run(&folder, kind, 1, u64::from_le_bytes(steps) as usize)?;
+            program::run(&folder, wanted, 1, u64::from_le_bytes(steps) as usize)?;
         }
     }
     Ok(())
@@ -209,23 +246,24 @@ struct Link {
     process: Child,
     /// Core of this process while it measures.
     core: usize,
-    kind: Kind,
+    wanted: Wanted,
     folder: tempfile::TempDir,
 }
 
 impl Link {
-    fn start(kind: Kind, core: usize) -> Result<Self, Error> {
+    fn start(wanted: Wanted, core: usize) -> Result<Self, Error> {
         let refused = |reason| Error::System { doing: "starting a peer", reason };
         let folder = tempfile::tempdir().map_err(refused)?;
         let program = std::env::current_exe().map_err(refused)?;
         let process = Command::new(program)
-            .args(["links-peer", kind.name(), &core.to_string()])
+            .args(["links-peer", wanted.kind.name(), &core.to_string()])
             .arg(folder.path())
+            .args(["--provider", &wanted.choice.to_string()])
             .stdin(Stdio::piped())
             .spawn()
             .map_err(refused)?;
-        let here = End::join(folder.path(), kind, 0)?;
-        Ok(Self { here, process, core, kind, folder })
+        let here = End::join(folder.path(), &wanted, 0)?;
+        Ok(Self { here, process, core, wanted, folder })
     }
 
     fn ask(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -238,7 +276,7 @@ impl Link {
         let folder = program_folder(self.folder.path(), number)?;
         self.ask(&[number])?;
         self.ask(&(steps as u64).to_le_bytes())?;
-        on_core(self.core, || program::run(&folder, self.kind, 0, steps))
+        on_core(self.core, || program::run(&folder, &self.wanted, 0, steps))
     }
 
     /// Measures while the peer serves.

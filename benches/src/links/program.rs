@@ -6,31 +6,37 @@ use std::time::Instant;
 use talpf::{Config, Context, Rank, SyncMode, hook_on_rail};
 use talpf_runtime::Array;
 
-use super::{Kind, join::join};
+use super::{LONG, Wanted, join::join};
 use crate::error::Error;
 
 /// Numbers that a window takes.
 const NUMBERS: usize = 64;
-/// Numbers of a long put, of 1 MiB.
-const LONG: usize = 1 << 17;
-/// Long puts that another window takes.
-const PLACES: usize = 8;
+/// Numbers of a window for long puts.
+const PLACES: usize = 1 << 21;
 
 /// Figures of a program.
+#[derive(Default)]
 pub(super) struct Figures {
     /// Time of a superstep in which both ranks put 8 bytes into a window, with a known count.
     pub(super) superstep_us: f64,
     /// Rate of puts of 8 bytes from the body of one task.
     pub(super) puts_m_s: f64,
-    /// Rate of puts of 1 MiB, a task each.
-    pub(super) long_gb_s: f64,
+    /// Rates of puts of each of the [`LONG`] sizes, a task each.
+    pub(super) puts_gb_s: [f64; LONG.len()],
+    /// Rates of gets of the same sizes.
+    pub(super) gets_gb_s: [f64; LONG.len()],
 }
 
 /// Runs the program of a process, with so many supersteps.
-pub(super) fn run(folder: &Path, kind: Kind, process: u32, steps: usize) -> Result<Figures, Error> {
+pub(super) fn run(
+    folder: &Path,
+    wanted: &Wanted,
+    process: u32,
+    steps: usize,
+) -> Result<Figures, Error> {
     let mut config = Config::default();
     config.runtime.workers = 1;
-    let rail = join(folder, kind, process)?;
+    let rail = join(folder, wanted, process)?;
     Ok(hook_on_rail(rail, config, |ctx| measure(ctx, steps))?)
 }
 
@@ -38,7 +44,7 @@ async fn measure(ctx: Context, steps: usize) -> Result<Figures, talpf::Error> {
     let other = Rank(1 - ctx.rank().0);
     let inbox = Array::new(ctx.group(), vec![0u64; NUMBERS], NUMBERS)?;
     let slot = ctx.register_global(&inbox).await?;
-    let mut figures = Figures { superstep_us: 0.0, puts_m_s: 0.0, long_gb_s: 0.0 };
+    let mut figures = Figures::default();
     // The first pass warms up.
     for steps in [steps / 4, steps] {
         ctx.sync(SyncMode::DEFAULT).await?;
@@ -68,20 +74,38 @@ async fn measure(ctx: Context, steps: usize) -> Result<Figures, talpf::Error> {
         sync.await?;
         figures.puts_m_s = puts as f64 / start.elapsed().as_secs_f64() / 1e6;
     }
-    let inbox = Array::new(ctx.group(), vec![0u64; PLACES * LONG], LONG)?;
-    let source = Array::new(ctx.group(), vec![7u64; LONG], LONG)?;
-    let slot = ctx.register_global(&inbox).await?;
-    let puts = (steps / 20).max(PLACES);
-    for puts in [PLACES, puts] {
+    for (nth, bytes) in LONG.into_iter().enumerate() {
+        let numbers = bytes / size_of::<u64>();
+        let inbox = Array::new(ctx.group(), vec![0u64; PLACES], numbers)?;
+        let source = Array::new(ctx.group(), vec![7u64; PLACES], numbers)?;
+        let (slot, own) = (ctx.register_global(&inbox).await?, ctx.register_local(&source)?);
+        let places = PLACES / numbers;
+        let times = ((steps << 20) / (20 * bytes)).max(places);
         let sends = ctx.rank() == Rank(0);
-        ctx.sync(SyncMode::DEFAULT).await?;
-        let start = Instant::now();
-        for number in 0..if sends { puts } else { 0 } {
-            ctx.put(&source.all(), slot.at(other, number % PLACES * LONG))?;
+        for times in [places, times] {
+            ctx.sync(SyncMode::DEFAULT).await?;
+            let start = Instant::now();
+            for number in 0..if sends { times } else { 0 } {
+                let from = number % places * numbers;
+                ctx.put(&source.region(from..from + numbers), slot.at(other, from))?;
+            }
+            let arrivals = if sends { 0 } else { times as u32 };
+            ctx.sync(SyncMode::msg(arrivals).with_barrier()).window(&inbox.all()).await?;
+            figures.puts_gb_s[nth] = 1e-9 * (bytes * times) as f64 / start.elapsed().as_secs_f64();
         }
-        let arrivals = if sends { 0 } else { puts as u32 };
-        ctx.sync(SyncMode::msg(arrivals).with_barrier()).window(&inbox.all()).await?;
-        figures.long_gb_s = 8e-9 * (LONG * puts) as f64 / start.elapsed().as_secs_f64();
+        for times in [places, times] {
+            ctx.sync(SyncMode::DEFAULT).await?;
+            let start = Instant::now();
+            for number in 0..if sends { times } else { 0 } {
+                let from = number % places * numbers;
+                ctx.get(slot.at(other, from), &source.region(from..from + numbers))?;
+            }
+            let served = if sends { 0 } else { times as u32 };
+            ctx.sync(SyncMode::msg(served).with_barrier()).expose(&inbox.all()).await?;
+            figures.gets_gb_s[nth] = 1e-9 * (bytes * times) as f64 / start.elapsed().as_secs_f64();
+        }
+        ctx.deregister(slot)?;
+        ctx.deregister(own)?;
     }
     Ok(figures)
 }
