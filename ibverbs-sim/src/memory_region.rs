@@ -19,7 +19,7 @@ pub struct MemoryRegion {
     address: u64,
     length: usize,
     access: Access,
-    /// Key of the memory by the rail of the device, if that maps it.
+    /// Key of the memory by the rail of the device, if that uses it.
     rail_key: Option<RailKey>,
     /// `true` if no request uses the region, so that its drop does not wait.
     unused: bool,
@@ -121,7 +121,7 @@ impl Drop for MemoryRegion {
         let device = &self.domain.context.device;
         device.keys.close(self.key);
         if let (Some(port), Some(key)) = (&device.port, &self.rail_key) {
-            port.unmap_region(self.remote_key(), key);
+            port.unmap_region(self.remote_key(), key, self.access);
         }
         if !self.unused {
             self.domain.wait_for_holders();

@@ -71,12 +71,9 @@ fn libfabric() -> String {
         Ok(found) => {
             let (major, minor) = found.version;
             let all: Vec<_> = found.all.iter().map(ToString::to_string).collect();
-            let [message, long, longest] =
-                [OfiRail::MESSAGE_BYTES, OfiRail::LONG_BYTES, OfiRail::MAX_LONG_BYTES];
-            let (message, long, longest) = (message >> 10, long >> 10, longest >> 20);
+            let (message, long) = (OfiRail::MESSAGE_BYTES >> 10, OfiRail::LONG_BYTES >> 10);
             format!(
-                "{major}.{minor}: {}; messages of up to {message} KiB, puts of {long} KiB to {longest} \
-                 MiB by RMA",
+                "{major}.{minor}: {}; messages of up to {message} KiB, puts and gets of {long} KiB or more by RMA",
                 all.join("; ")
             )
         }

@@ -2,7 +2,7 @@
 //! Memory that processes share by their rail, so that requests need no packet for their data.
 //!
 //! A process registers its regions with the rail, too, if that maps memory or carries out long
-//! writes, and announces the keys to all others. A queue pair that is connected to another process
+//! writes and reads, and announces the keys of those with remote rights to all others. A queue pair that is connected to another process
 //! registers a *permit*, which is memory of no bytes: its key is open as long as the queue pair
 //! responds, and the peer gets it with an acknowledgement. Whoever has both keys copies by `Rail::write_at_once` and
 //! `Rail::read_at_once`, which touch nothing once either is closed. A copy that is refused is no
@@ -12,10 +12,10 @@ use std::{collections::HashMap, num::NonZeroU32, ptr::NonNull};
 
 use talpf_primitives::Mutex;
 
-use super::{LongWrite, MappedRegion, Packet, Permit, Port};
+use super::{LongRequest, MappedRegion, Packet, Permit, Port};
 use crate::{
-    Access, CompletionStatus, RailAddress, RailError, RailKey, RemoteAddress, RemoteKey, callback,
-    deferred::Deferred, device::DeviceCore, queue_pair::LocalBuffer,
+    Access, CompletionStatus, LocalKey, RailAddress, RailError, RailKey, RemoteAddress, RemoteKey,
+    ScatterGather, callback, deferred::Deferred, device::DeviceCore, queue_pair::LocalBuffer,
 };
 
 /// Most regions of a process that are known.
@@ -45,17 +45,27 @@ impl MappedRegions {
     }
 }
 
+/// Keys by the rail of the regions of this process, by their keys.
+#[derive(Default)]
+pub(super) struct OwnRegions(Mutex<HashMap<u32, RailKey>>);
+
+impl OwnRegions {
+    fn find(&self, key: LocalKey) -> Option<RailKey> {
+        self.0.lock().get(&key.0).copied()
+    }
+}
+
 impl Port {
-    /// Lets peers use memory by the rail, as far as `access` has rights to read and write. Returns
-    /// `None` if the rail maps no memory.
+    /// Lets peers use memory by the rail, as far as `access` has rights to read and write, and
+    /// the rail for long requests of this process. Returns `None` if the rail does neither.
     ///
     /// # Safety
     ///
     /// The contract of `Rail::register`, until [`unmap`](Self::unmap).
     pub(crate) unsafe fn map(&self, memory: NonNull<[u8]>, access: Access) -> Option<RailKey> {
-        let is_remote =
-            access.contains(Access::REMOTE_READ) || access.contains(Access::REMOTE_WRITE);
-        if !is_remote || !(self.limits.is_mapped || self.limits.long_bytes.is_some()) {
+        let is_used_by_peers =
+            is_remote(access) && (self.limits.is_mapped || self.limits.long_bytes.is_some());
+        if !is_used_by_peers && !self.is_long(memory.len() as u64) {
             return None;
         }
         // SAFETY: the contract of this function.
@@ -92,15 +102,21 @@ impl Port {
         // SAFETY: the contract of this function.
         let rail_key = unsafe { self.map(memory, access)? };
         let address = memory.cast::<u8>().addr().get() as u64;
+        self.own.0.lock().insert(key.0, rail_key);
         let region = MappedRegion { domain: domain.get(), address, key: rail_key };
-        self.queue_to_all(&Packet::Region { key, region });
+        if is_remote(access) {
+            self.queue_to_all(&Packet::Region { key, region });
+        }
         Some(rail_key)
     }
 
     /// Takes a region from the peers.
-    pub(crate) fn unmap_region(&self, key: RemoteKey, rail_key: &RailKey) {
+    pub(crate) fn unmap_region(&self, key: RemoteKey, rail_key: &RailKey, access: Access) {
+        self.own.0.lock().remove(&key.0);
         self.unmap(rail_key);
-        self.queue_to_all(&Packet::RegionClosed { key });
+        if is_remote(access) {
+            self.queue_to_all(&Packet::RegionClosed { key });
+        }
     }
 
     fn queue_to_all(&self, packet: &Packet<'_>) {
@@ -156,41 +172,66 @@ impl Port {
         }
     }
 
-    /// Returns `true` if the rail may write so many bytes without a packet for them.
+    /// Returns `true` if the rail may write or read so many bytes without a packet for them.
     pub(crate) fn is_long(&self, length: u64) -> bool {
         self.limits.long_bytes.is_some_and(|long| length >= long as u64)
     }
 
-    /// Lets the rail write the data of a request to memory of a process. Returns `false` if a packet has
-    /// to carry it.
+    /// Lets the rail move the data of a request, whose list is `list`, to or from memory of a process. Returns
+    /// `false` if a packet has to carry it.
     ///
     /// **Errors**: those of `Rail::write_long`.
-    pub(crate) fn write_long(
+    pub(crate) fn post_long(
         &self,
         process: u32,
         permit: Permit,
         remote: RemoteAddress,
-        local: LocalBuffer<'_>,
+        (local, list): (LocalBuffer<'_>, &[ScatterGather]),
         context: u64,
     ) -> Result<bool, RailError> {
-        let LocalBuffer::Source(pieces) = local else { return Ok(false) };
-        let [piece] = pieces.as_slice() else { return Ok(false) };
         let Some(at) = self.find_region(process, remote, permit.domain) else { return Ok(false) };
-        // SAFETY: the memory was checked and stays registered while the gate is held; nobody changes the
-        // data of a request.
-        unsafe { self.rail.write_long(process, piece.memory(), &at, &permit.key, context) }
+        let mut pieces = list.iter().filter(|piece| piece.length > 0);
+        let key = pieces.next().and_then(|piece| self.own.find(piece.key));
+        let (Some(key), None) = (key, pieces.next()) else { return Ok(false) };
+        match local {
+            LocalBuffer::Source(pieces) => {
+                let [piece] = pieces.as_slice() else { return Ok(false) };
+                let local = (piece.memory(), &key);
+                // SAFETY: the memory was checked, and is that of a region with the key, which is deregistered
+                // before the memory goes; nobody changes the data of a request, which is cancelled if it
+                // ends before the rail has.
+                unsafe { self.rail.write_long(process, local, &at, &permit.key, context) }
+            }
+            LocalBuffer::Target(pieces) => {
+                let [piece] = pieces.as_slice() else { return Ok(false) };
+                let local = (piece.memory(), &key);
+                // SAFETY: as above; it was checked for writes, and belongs to the request.
+                unsafe { self.rail.read_long(process, local, &at, &permit.key, context) }
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Ends the use of the memory of a request by the rail.
+    pub(crate) fn cancel_long(&self, process: u32, context: u64) {
+        self.rail.cancel_long(process, context);
     }
 }
 
-/// Passes the end of a write by the rail to the queue pair whose request it was.
-pub(super) fn written(
+/// Returns `true` if peers may use memory with these rights.
+fn is_remote(access: Access) -> bool {
+    access.contains(Access::REMOTE_READ) || access.contains(Access::REMOTE_WRITE)
+}
+
+/// Passes the end of an operation of the rail to the queue pair whose request it was.
+pub(super) fn long_ended(
     device: &DeviceCore,
     context: u64,
     status: CompletionStatus,
     deferred: &mut Deferred,
 ) {
-    let write = LongWrite::from_number(context);
-    if let Some(queue_pair) = device.find(write.queue_pair) {
-        queue_pair.take_written(write, status, deferred);
+    let request = LongRequest::from_number(context);
+    if let Some(queue_pair) = device.find(request.queue_pair) {
+        queue_pair.take_long_end(request, status, deferred);
     }
 }

@@ -17,7 +17,7 @@
 //! - `packet`: the packets, and their conversion to bytes and back.
 //! - `outgoing`: packets that wait for the rail; they are queued under gates and sent under none.
 //! - `mapped`: data that needs no packet, because the rail maps memory.
-//! - `long_write`: data that the rail writes, before the packet of its request.
+//! - `long_request`: data that the rail writes or reads, before the packet of its request.
 //! - `incoming`: packets from the messages of the rail.
 //! - The requesting end is `queue_pair::remote`; the responding end is the same responder that
 //!   serves peers of this process, so the rules are the same.
@@ -39,7 +39,7 @@
 //! gets no response.
 
 mod incoming;
-mod long_write;
+mod long_request;
 mod mapped;
 mod outgoing;
 mod packet;
@@ -52,8 +52,8 @@ use std::{
 
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, TryLock};
 
-pub(crate) use self::long_write::LongWrite;
-use self::mapped::{MappedRegions, written};
+pub(crate) use self::long_request::LongRequest;
+use self::mapped::{MappedRegions, OwnRegions, long_ended};
 pub(crate) use self::packet::{
     MAX_HEAD, MappedRegion, Packet, Permit, Request, Response, Syndrome,
 };
@@ -96,6 +96,8 @@ pub(crate) struct Port {
     datagrams: Mutex<Datagrams>,
     /// Regions of each process that can be used at once.
     regions: Box<[MappedRegions]>,
+    /// Keys by the rail of the regions of this process.
+    own: OwnRegions,
     /// The first error of a packet that was not sent, for the next thread that makes progress.
     refused: Mutex<Option<Error>>,
     /// Called by a thread whose packets the rail has no room for.
@@ -152,6 +154,7 @@ impl Port {
             received: (0..processes).map(|_| AtomicU64::new(0)).collect(),
             datagrams: Mutex::default(),
             regions: (0..processes).map(|_| MappedRegions::default()).collect(),
+            own: OwnRegions::default(),
             refused: Mutex::default(),
             if_unsent: OnceLock::new(),
             rail,
@@ -322,7 +325,7 @@ impl Port {
                 self.lose(device, process, &mut polled.deferred);
             }
             RailEvent::Completed { context, status } => {
-                written(device, context, status, &mut polled.deferred);
+                long_ended(device, context, status, &mut polled.deferred);
             }
             // No queue pair asks for a notice.
             RailEvent::Notice { .. } => {}

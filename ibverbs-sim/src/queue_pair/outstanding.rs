@@ -1,5 +1,5 @@
 //! Outstanding requests of a queue pair whose peer is in another process: those that were sent, or whose
-//! data the rail writes, and that have not ended, the oldest first.
+//! data the rail moves, and that have not ended, the oldest first.
 //!
 //! Lists and inline bytes of the requests lie in queues of their own, in the same order, so that no
 //! request allocates memory. They are needed until the end of a request: data that returns is
@@ -8,14 +8,16 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Operation, Payload, RemoteAddress, ScatterGather, SendFlags, SendWorkRequest,
-    attributes::MAX_SGE, queue_pair::retry::Retry,
+    Operation, Payload, ScatterGather, SendFlags, SendWorkRequest, attributes::MAX_SGE,
+    queue_pair::retry::Retry,
 };
 
 /// Most requests of a queue pair that are under way.
 pub(super) const MAX_REQUESTS: usize = 64;
 /// Bytes of the requests under way beyond which no further one is sent.
 const MAX_BYTES: u64 = 4 << 20;
+/// As `MAX_BYTES`, for a request whose data the rail moves: it needs packets only where the rail is refused.
+const MAX_LONG_BYTES: u64 = 16 << 20;
 
 pub(super) struct Outstanding {
     requests: VecDeque<SentRequest>,
@@ -49,8 +51,15 @@ struct SentRequest {
     is_delivered: bool,
     /// `true` if the packet was sent.
     is_sent: bool,
-    /// `true` if the rail writes the data, after which the packet is sent.
-    is_written: bool,
+    /// `true` if the rail moves the data, after which the packet is sent.
+    is_long: bool,
+}
+
+impl SentRequest {
+    /// Returns `true` if data of the request is to return.
+    fn returns(&self) -> bool {
+        self.operation.returns_data() && (!self.is_delivered || self.is_long)
+    }
 }
 
 /// Way of the data of a request.
@@ -60,8 +69,8 @@ pub(super) enum Way {
     Packet,
     /// Copied at once. Its packet was sent.
     Copied,
-    /// By the rail, which writes it. Its packet was not sent.
-    Written,
+    /// By the rail, which writes or reads it. Its packet was not sent.
+    Rail,
 }
 
 impl Default for Outstanding {
@@ -108,9 +117,10 @@ impl Outstanding {
         let is_fenced = request.flags.contains(SendFlags::FENCE) && self.returning > 0;
         let is_limited =
             request.operation.returns_data() && self.returning >= usize::from(max_returning);
+        let most = if is_long { MAX_LONG_BYTES } else { MAX_BYTES };
         (self.next == self.len() || is_long && self.holds())
             && self.len() < self.limit
-            && self.bytes + length <= MAX_BYTES
+            && self.bytes + length <= most
             && !is_fenced
             && !is_limited
     }
@@ -126,26 +136,35 @@ impl Outstanding {
         self.requests.front().is_some_and(|oldest| oldest.is_delivered)
     }
 
-    /// Returns `true` if the rail writes the data of a request, by its number from the oldest one.
-    fn is_written(&self, nth: usize) -> bool {
-        self.requests.get(nth).is_some_and(|sent| sent.is_written)
+    /// Returns `true` if the rail moves the data of a request, by its number from the oldest one.
+    pub(super) fn is_long(&self, nth: usize) -> bool {
+        self.requests.get(nth).is_some_and(|sent| sent.is_long)
     }
 
-    /// Returns `true` if packets wait for writes by the rail.
+    /// Returns `true` if packets wait for the rail.
     pub(super) fn holds(&self) -> bool {
-        self.is_written(self.next)
+        self.is_long(self.next)
     }
 
-    /// Returns `true` if the rail writes data to some of these bytes already.
-    pub(super) fn overlaps_written(&self, to: RemoteAddress, length: u64) -> bool {
-        let end = to.address.saturating_add(length);
-        self.requests.iter().filter(|sent| sent.is_written).any(|sent| match sent.operation {
+    /// Returns `true` if the rail uses some of the bytes of an operation at the peer already, and one of both writes
+    /// them.
+    pub(super) fn overlaps_long(&self, operation: &Operation, length: u64) -> bool {
+        let at = |operation: &Operation, length: u64| match *operation {
             Operation::Write { remote } | Operation::WriteWithImmediate { remote, .. } => {
-                let its_end = remote.address.saturating_add(sent.length);
-                remote.address < end && to.address < its_end
+                Some((remote.address, remote.address.saturating_add(length), true))
             }
-            _ => false,
-        })
+            Operation::Read { remote } => {
+                Some((remote.address, remote.address.saturating_add(length), false))
+            }
+            _ => None,
+        };
+        let Some((start, end, is_write)) = at(operation, length) else { return false };
+        let long = self.requests.iter().filter(|sent| sent.is_long);
+        long.filter_map(|sent| at(&sent.operation, sent.length)).any(
+            |(its_start, its_end, writes)| {
+                its_start < end && start < its_end && (is_write || writes)
+            },
+        )
     }
 
     /// Returns `true` if the packet of a request was sent.
@@ -153,15 +172,16 @@ impl Outstanding {
         self.requests.get(nth).is_some_and(|sent| sent.is_sent)
     }
 
-    /// Notes that the rail has ended the write of the data of a request. Without success the packet has to
-    /// carry it.
-    pub(super) fn written(&mut self, nth: usize, is_success: bool) {
-        let Some(sent) = self.requests.get_mut(nth).filter(|sent| sent.is_written) else { return };
-        sent.is_written = false;
+    /// Notes that the rail has moved the data of a request. Without success the packet has to carry it.
+    pub(super) fn end_long(&mut self, nth: usize, is_success: bool) {
+        let Some(sent) = self.requests.get_mut(nth).filter(|sent| sent.is_long) else { return };
+        let returned = sent.returns();
+        sent.is_long = false;
         if !is_success {
             sent.is_delivered = false;
             self.carried += 1;
         }
+        self.returning -= usize::from(returned && !sent.returns());
     }
 
     /// Adds a request that is under way.
@@ -178,11 +198,10 @@ impl Outstanding {
             }
         }
         let &SendWorkRequest { wr_id, operation, flags, .. } = request;
-        let (is_delivered, is_written) = (way != Way::Packet, way == Way::Written);
+        let (is_delivered, is_long) = (way != Way::Packet, way == Way::Rail);
         self.bytes += length;
-        self.returning += usize::from(operation.returns_data() && !is_delivered);
         self.carried += usize::from(!is_delivered);
-        self.requests.push_back(SentRequest {
+        let sent = SentRequest {
             wr_id,
             operation,
             flags,
@@ -190,10 +209,12 @@ impl Outstanding {
             pieces,
             inline,
             is_delivered,
-            is_sent: !is_written,
-            is_written,
-        });
-        if !is_written {
+            is_sent: !is_long,
+            is_long,
+        };
+        self.returning += usize::from(sent.returns());
+        self.requests.push_back(sent);
+        if !is_long {
             self.next = self.len();
         }
     }
@@ -217,7 +238,7 @@ impl Outstanding {
         self.lists.drain(..usize::from(sent.pieces));
         self.inline.drain(..sent.inline as usize);
         self.bytes -= sent.length;
-        self.returning -= usize::from(sent.operation.returns_data() && !sent.is_delivered);
+        self.returning -= usize::from(sent.returns());
         self.carried -= usize::from(!sent.is_delivered);
         self.next = self.next.saturating_sub(1);
     }
@@ -245,7 +266,7 @@ impl Outstanding {
         list: &'a mut ListBuffer,
     ) -> Option<(usize, SendWorkRequest<'a>, u64, bool)> {
         let nth = self.next;
-        let may_send = |sent: &&SentRequest| nth < self.limit && !sent.is_written;
+        let may_send = |sent: &&SentRequest| nth < self.limit && !sent.is_long;
         let sent = *self.requests.get(nth).filter(may_send)?;
         let before = self.requests.iter().take(nth);
         let (first_piece, first_byte) = before.fold((0, 0), |(pieces, inline), sent| {

@@ -17,10 +17,10 @@
 //! copied only while no earlier request has its effect by a packet, so the order of effects is that
 //! of posting. A request that is sent again has its data in the packet.
 //!
-//! A rail that carries out long writes (`Rail::write_long`) writes the data of such a request, also of
-//! several at a time. Only then its packet is sent, without data, and after it those behind it: other
-//! requests wait until all these packets were sent. If the rail is refused, the packet has the data, and
-//! the responder decides.
+//! A rail that carries out long writes and reads (`Rail::write_long`, `Rail::read_long`) moves the data of such a
+//! request, also of several at a time. Only then its packet is sent, without data, and after it those behind
+//! it: other requests wait until all these packets were sent. If the rail is refused, the packet has or asks for the
+//! data, and the responder decides. A request that ends before the rail has is cancelled there first.
 //!
 //! The peer stores no request for which it has no receive. It responds so, lists itself for the
 //! next receive and checks for one again, in this order: so the notification of a receive comes
@@ -158,17 +158,14 @@ impl QueuePairCore {
     ) -> AttemptError {
         let length = local.len();
         let Some(port) = &self.context.device.port else { return AttemptError::NoResponse };
-        let is_long = permit::writes_long(requester, &request.operation, length, port);
+        let is_long = permit::is_long(requester, &request.operation, length, port);
         if !requester.outstanding.has_room(request, length, requester.max_rd_atomic, is_long) {
             return AttemptError::Busy;
         }
         if requester.outstanding.is_empty() && port.is_lost(process) {
             return AttemptError::Refused(CompletionStatus::RetryExceeded);
         }
-        if is_long && let Some(attempted) = self.write_long(process, requester, request, local) {
-            if requester.outstanding.len() == 1 {
-                self.await_response(requester, held, deferred);
-            }
+        if is_long && let Some(attempted) = self.post_long(process, requester, request, local) {
             return attempted;
         }
         let is_delivered = permit::copies_at_once(requester, &request.operation, length)
@@ -335,6 +332,9 @@ impl QueuePairCore {
         deferred: &mut Deferred,
     ) {
         let mut list = ListBuffer::default();
+        if requester.outstanding.is_long(0) {
+            self.cancel_long(requester);
+        }
         let Some((request, length)) = requester.outstanding.oldest(&mut list) else { return };
         let length = if status == CompletionStatus::Success { length } else { 0 };
         requester.outstanding.pop();
@@ -389,7 +389,8 @@ impl QueuePairCore {
         deferred: &mut Deferred,
     ) {
         let Requester { outstanding, retry_limits, .. } = requester;
-        if outstanding.is_empty() || retry_limits.timeout_ns == 0 {
+        // The rail ends what it moves, or loses the peer.
+        if outstanding.is_empty() || outstanding.is_long(0) || retry_limits.timeout_ns == 0 {
             return;
         }
         let now_ns = self.context.timers.now_ns();
@@ -472,7 +473,9 @@ impl QueuePairCore {
             let Some((nth, request, length, is_notification)) = again else { return };
             let psn = oldest.wrapping_add(nth as u32) & PSN_MASK;
             if is_notification {
-                let local = LocalBuffer::Delivered { length };
+                // That of a read only keeps the order of completions.
+                let is_read = request.operation.returns_data();
+                let local = LocalBuffer::Delivered { length: if is_read { 0 } else { length } };
                 self.send_request(process, remote, psn, &request, local, deferred);
                 requester.outstanding.sent_again();
                 continue;

@@ -187,6 +187,7 @@ impl QueuePairCore {
         let send_slots = &self.context.device.send_slots;
         let mut peer = None;
         let reset = |requester: &mut Requester, posted| {
+            self.cancel_long(requester);
             peer = requester.reset(posted);
             self.remote_peer.clear_requests();
             send_slots.free(self.number, posted);

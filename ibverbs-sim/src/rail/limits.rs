@@ -11,8 +11,8 @@ pub struct RailLimits {
     pub needs_peer_processor: bool,
     /// `true` if memory of peers can be mapped, so that the processors of both may use it at once.
     pub is_mapped: bool,
-    /// Bytes from which on [`Rail::write_long`](super::Rail::write_long) carries a write out faster than
-    /// messages do; `None` if it carries none out.
+    /// Bytes from which on [`Rail::write_long`](super::Rail::write_long) and
+    /// [`Rail::read_long`](super::Rail::read_long) are faster than messages; `None` if they carry nothing out.
     pub long_bytes: Option<usize>,
     /// `true` if [`Rail::arm`](super::Rail::arm) returns an object to sleep on, unless something waits
     /// for room.

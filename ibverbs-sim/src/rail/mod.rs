@@ -187,31 +187,60 @@ pub trait Rail: Send + Sync + 'static {
         false
     }
 
-    /// Writes `local` to memory of a peer without messages for its bytes, as far as the keys of the memory
-    /// and of `permit` allow it, which the peer has registered both. Returns `false` if messages have to
-    /// carry it: the write is too short or too long for anything else.
+    /// Writes `local`, memory of this process and the key that it is registered with, to memory of a peer without
+    /// messages for its bytes, as far as the keys of that memory and of `permit` allow it, which the peer has
+    /// registered both. Returns `false` if messages have to carry it: the write is too short or too long for
+    /// anything else, or the key of `local` is not registered.
     ///
-    /// The bytes were taken once the call has returned, and the caller may hold locks: an implementation
-    /// calls nobody of this program and does not panic.
+    /// The caller may hold locks: an implementation calls nobody of this program and does not panic.
     ///
-    /// **Completion**: delivered: a [`RailEvent::Completed`] with `context` follows a `true`. A claim that
-    /// the peer refuses has the status [`RemoteAccess`](crate::CompletionStatus::RemoteAccess).
+    /// **Completion**: delivered: a [`RailEvent::Completed`] with `context` follows a `true`, unless the
+    /// write is [cancelled](Self::cancel_long). A claim that the peer refuses has the status
+    /// [`RemoteAccess`](crate::CompletionStatus::RemoteAccess).
     ///
     /// **Errors**: those of [`write`](Self::write).
     ///
     /// # Safety
     ///
-    /// `local` must be valid for reads, and be changed by nobody during the call.
+    /// The memory must be valid for reads, and be changed by nobody, until the write has ended, or
+    /// [`cancel_long`](Self::cancel_long) has returned, or [`deregister`](Self::deregister) with its key has.
     unsafe fn write_long(
         &self,
         to: u32,
-        local: NonNull<[u8]>,
+        local: (NonNull<[u8]>, &RailKey),
         remote: &RailAddress,
         permit: &RailKey,
         context: u64,
     ) -> Result<bool, RailError> {
         let _ = (to, local, remote, permit, context);
         Ok(false)
+    }
+
+    /// Reads memory of a peer without messages for its bytes; otherwise as [`write_long`](Self::write_long).
+    ///
+    /// **Completion**: the bytes are in `local`.
+    ///
+    /// # Safety
+    ///
+    /// The memory must be valid for writes, and be used by nobody else, for as long.
+    unsafe fn read_long(
+        &self,
+        to: u32,
+        local: (NonNull<[u8]>, &RailKey),
+        remote: &RailAddress,
+        permit: &RailKey,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        let _ = (to, local, remote, permit, context);
+        Ok(false)
+    }
+
+    /// Cancels the [`write_long`](Self::write_long) or [`read_long`](Self::read_long) to a process with this context.
+    /// Afterwards the rail does not use its memory. A completion that was not passed on may still follow.
+    ///
+    /// The caller may hold locks, as for [`write_long`](Self::write_long).
+    fn cancel_long(&self, to: u32, context: u64) {
+        let _ = (to, context);
     }
 
     /// Passes a batch of events to `sink`, goes on with operations under way, and returns the number

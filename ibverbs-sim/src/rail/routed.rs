@@ -230,14 +230,34 @@ impl Rail for RoutedRail {
     unsafe fn write_long(
         &self,
         to: u32,
-        local: NonNull<[u8]>,
+        (local, local_key): (NonNull<[u8]>, &RailKey),
         remote: &RailAddress,
         permit: &RailKey,
         context: u64,
     ) -> Result<bool, RailError> {
         let (remote, permit) = (self.address(to, remote), self.key(to, permit));
+        let local = (local, &self.key(to, local_key));
         // SAFETY: the contract of this function.
         self.call(to, |rail, to| unsafe { rail.write_long(to, local, &remote, &permit, context) })
+    }
+
+    unsafe fn read_long(
+        &self,
+        to: u32,
+        (local, local_key): (NonNull<[u8]>, &RailKey),
+        remote: &RailAddress,
+        permit: &RailKey,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        let (remote, permit) = (self.address(to, remote), self.key(to, permit));
+        let local = (local, &self.key(to, local_key));
+        // SAFETY: the contract of this function.
+        self.call(to, |rail, to| unsafe { rail.read_long(to, local, &remote, &permit, context) })
+    }
+
+    fn cancel_long(&self, to: u32, context: u64) {
+        let (rail, number) = self.route(to);
+        rail.cancel_long(number, context);
     }
 
     unsafe fn write_at_once(

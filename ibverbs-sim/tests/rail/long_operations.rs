@@ -1,5 +1,5 @@
-//! Long writes over libfabric: within one process, and between processes of which one is killed. This test
-//! starts itself again.
+//! Long writes and reads over libfabric: within one process, and between processes of which one is killed. This
+//! test starts itself again.
 #![allow(unsafe_code, reason = "memory of tests is registered and written")]
 
 use std::{
@@ -25,22 +25,30 @@ use super::{
 const SUCCESS: CompletionStatus = CompletionStatus::Success;
 const REFUSED: CompletionStatus = CompletionStatus::RemoteAccess;
 const MIB: usize = 1 << 20;
+/// Bytes of the writes and reads between processes, in several pieces.
+const LONG: usize = 5 * MIB / 4;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Name of the variable with the folder of the run, for a child.
 const FOLDER: &str = "IBVERBS_SIM_TEST_FOLDER";
+
+/// Returns lengths around those at which writes and reads go otherwise: as one piece, as several, as more than the
+/// memory of announcements has at a time.
+fn lengths(long: usize) -> [usize; 9] {
+    [long - 1, long, long + 1, MIB / 2, MIB / 2 + 1, MIB, 2 * MIB + 1, 5 * MIB, 9 * MIB]
+}
 
 #[test]
 fn writes_of_every_length_arrive_whole_before_their_notices() {
     for provider in ofi::providers() {
         println!("{provider}");
         let mut ends = Ends::new(ofi::pair(&provider));
-        let long = ends.rail(0).limits().long_bytes.unwrap();
-        let memory = [0, 1].map(|_| Memory::private(5 * MIB));
+        let Some(long) = ends.rail(0).limits().long_bytes else { continue };
+        let memory = [0, 1].map(|_| Memory::private(9 * MIB));
         let keys = [0, 1].map(|end| ends.register(end, &memory[end], Access::ALL));
-        let local = Memory::private(5 * MIB);
-        let lengths = [long - 1, long, long + 1, MIB, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 5 * MIB];
+        let local = Memory::private(9 * MIB);
+        let lengths = lengths(long);
         for (number, length) in lengths.into_iter().cycle().take(3 * lengths.len()).enumerate() {
-            let (end, offset) = (number % 2, 5 * MIB - length);
+            let (end, offset) = (number % 2, 9 * MIB - length);
             let bytes: Vec<u8> = (0..length).map(|byte| (byte * 7 + number) as u8).collect();
             local.fill(0, &bytes);
             let remote = at(keys[1 - end], offset as u64);
@@ -55,37 +63,241 @@ fn writes_of_every_length_arrive_whole_before_their_notices() {
 }
 
 #[test]
-fn a_write_with_a_permit_needs_both_keys() {
+fn reads_of_every_length_bring_all_bytes() {
     for provider in ofi::providers() {
         println!("{provider}");
         let mut ends = Ends::new(ofi::pair(&provider));
-        let long = ends.rail(0).limits().long_bytes.unwrap();
-        let (memory, local) = (Memory::private(MIB), Memory::private(MIB));
-        local.fill(0, &vec![9; MIB]);
-        let key = ends.register(1, &memory, Access::ALL);
-        let nothing = Memory::private(0);
-        let [permit, reads, closed] = [Access::ALL, Access::REMOTE_READ, Access::ALL]
-            .map(|access| ends.register(1, &nothing, access));
-        ends.rail(1).deregister(&closed).unwrap();
-        let mut write = |length, offset, permit: &RailKey| {
-            let (rail, local) = (ends.rail(0), local.part(0, length));
-            // SAFETY: nobody changes the memory.
-            let posted = unsafe { rail.write_long(1, local, &at(key, offset), permit, 3) };
-            posted.unwrap().then(|| ends.until(|events| events[0].completions.pop_front()))
-        };
-        assert_eq!(write(long - 1, 0, &permit), None);
-        for (length, offset, permit) in [
-            (MIB, 0, &reads),
-            (MIB, 0, &closed),
-            (MIB, 1, &permit),
-            (long, (MIB - long + 1) as u64, &permit),
-            (long, u64::MAX, &permit),
-        ] {
-            assert_eq!(write(length, offset, permit), Some((3, REFUSED)));
+        let Some(long) = ends.rail(0).limits().long_bytes else { continue };
+        let memory = [0, 1].map(|_| Memory::private(9 * MIB));
+        let keys = [0, 1].map(|end| ends.register(end, &memory[end], Access::ALL));
+        let local = Memory::private(9 * MIB + 2);
+        let lengths = lengths(long);
+        for (number, length) in lengths.into_iter().cycle().take(3 * lengths.len()).enumerate() {
+            let (end, offset) = (number % 2, 9 * MIB - length);
+            let bytes: Vec<u8> = (0..length).map(|byte| (byte * 7 + number) as u8).collect();
+            memory[1 - end].fill(offset, &bytes);
+            local.fill(0, &vec![0; 9 * MIB + 2]);
+            let remote = at(keys[1 - end], offset as u64);
+            let status = ends.carry_out(end, false, local.part(1, length), remote, None);
+            assert_eq!(status, SUCCESS);
+            assert!(local.bytes_of(1, length) == bytes, "{length} bytes");
+            assert_eq!([local.bytes_of(0, 1), local.bytes_of(length + 1, 1)], [[0], [0]]);
         }
-        assert!(memory.bytes().iter().all(|byte| *byte == 0));
-        assert_eq!(write(MIB, 0, &permit), Some((3, SUCCESS)));
-        assert!(memory.bytes() == local.bytes());
+    }
+}
+
+#[test]
+fn many_writes_and_reads_of_both_ends_are_under_way_at_once() {
+    const LENGTH: usize = 3 * MIB / 2;
+    const COUNT: usize = 24;
+    for provider in ofi::providers() {
+        println!("{provider}");
+        let mut ends = Ends::new(ofi::pair(&provider));
+        let memory = [0, 1].map(|_| Memory::private(2 * COUNT * LENGTH));
+        let keys = [0, 1].map(|end| ends.register(end, &memory[end], Access::ALL));
+        let local = [0, 1].map(|_| Memory::private(2 * COUNT * LENGTH));
+        let byte = |end: usize, number: usize| (1 + end * COUNT + number) as u8;
+        for end in 0..2 {
+            for number in 0..COUNT {
+                local[end].fill(number * LENGTH, &vec![byte(end, number); LENGTH]);
+                memory[end].fill((COUNT + number) * LENGTH, &vec![byte(end, number); LENGTH]);
+            }
+        }
+        // The first half of each memory is written, and the second one read.
+        for number in 0..2 * COUNT {
+            for end in 0..2 {
+                let (is_write, offset) = (number < COUNT, number * LENGTH);
+                let (part, remote) =
+                    (local[end].part(offset, LENGTH), at(keys[1 - end], offset as u64));
+                let notice = is_write.then_some(number as u32);
+                let (rail, to) = (ends.rail(end), 1 - end as u32);
+                ends.with_room(|| {
+                    if is_write {
+                        // SAFETY: the memory stays, and is used after the operation.
+                        unsafe { rail.write(to, part, &remote, notice, number as u64) }
+                    } else {
+                        // SAFETY: as above.
+                        unsafe { rail.read(to, part, &remote, number as u64) }
+                    }
+                });
+            }
+        }
+        for end in 0..2 {
+            let mut ended = Vec::new();
+            while ended.len() < 2 * COUNT {
+                ended.push(ends.until(|events| events[end].completions.pop_front()));
+            }
+            ended.sort_unstable_by_key(|(number, _)| *number);
+            assert!(ended.into_iter().eq((0..2 * COUNT as u64).map(|number| (number, SUCCESS))));
+            let mut notices: Vec<_> = ends.events[1 - end].notices.drain(..).collect();
+            notices.sort_unstable();
+            assert!(notices.into_iter().eq(0..COUNT as u32));
+            for number in 0..COUNT {
+                let expected = vec![byte(end, number); LENGTH];
+                assert!(memory[1 - end].bytes_of(number * LENGTH, LENGTH) == expected);
+                let expected = vec![byte(1 - end, number); LENGTH];
+                assert!(local[end].bytes_of((COUNT + number) * LENGTH, LENGTH) == expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_operation_with_a_permit_needs_both_keys() {
+    for provider in ofi::providers() {
+        println!("{provider}");
+        let mut ends = Ends::new(ofi::pair(&provider));
+        let Some(long) = ends.rail(0).limits().long_bytes else { continue };
+        let nothing = Memory::private(0);
+        for is_write in [true, false] {
+            let (memory, local) = (Memory::private(3 * MIB), Memory::private(3 * MIB));
+            let (from, to) = if is_write { (&local, &memory) } else { (&memory, &local) };
+            from.fill(0, &vec![9; 3 * MIB]);
+            let key = ends.register(1, &memory, Access::ALL);
+            let local_key = ends.register(0, &local, Access::LOCAL_WRITE);
+            let other = if is_write { Access::REMOTE_READ } else { Access::REMOTE_WRITE };
+            let [permit, other, closed] =
+                [Access::ALL, other, Access::ALL].map(|access| ends.register(1, &nothing, access));
+            ends.rail(1).deregister(&closed).unwrap();
+            let closed_here = ends.register(0, &local, Access::ALL);
+            ends.rail(0).deregister(&closed_here).unwrap();
+            let mut post = |length, offset, permit: &RailKey, local_key: &RailKey| {
+                let (rail, local) = (ends.rail(0), (local.part(0, length), local_key));
+                let remote = at(key, offset);
+                let posted = ends.with_room(|| {
+                    if is_write {
+                        // SAFETY: nobody changes the memory.
+                        unsafe { rail.write_long(1, local, &remote, permit, 3) }
+                    } else {
+                        // SAFETY: nobody uses the memory.
+                        unsafe { rail.read_long(1, local, &remote, permit, 3) }
+                    }
+                });
+                posted.then(|| ends.until(|events| events[0].completions.pop_front()))
+            };
+            assert_eq!(post(long - 1, 0, &permit, &local_key), None);
+            assert_eq!(post(long, 0, &permit, &closed_here), None);
+            for (length, offset, permit) in [
+                (MIB, 0, &other),
+                (MIB, 0, &closed),
+                (3 * MIB, 1, &permit),
+                (long, (3 * MIB - long + 1) as u64, &permit),
+                (long, u64::MAX, &permit),
+            ] {
+                assert_eq!(post(length, offset, permit, &local_key), Some((3, REFUSED)));
+            }
+            assert!(to.bytes().iter().all(|byte| *byte == 0));
+            assert_eq!(post(3 * MIB, 0, &permit, &local_key), Some((3, SUCCESS)));
+            assert!(memory.bytes() == local.bytes());
+        }
+    }
+}
+
+#[test]
+fn nothing_is_read_once_a_key_is_deregistered_and_other_reads_go_on() {
+    for provider in ofi::providers() {
+        println!("{provider}");
+        let mut ends = Ends::new(ofi::pair(&provider));
+        let memory = [0, 1].map(|_| Memory::private(3 * MIB));
+        memory.iter().for_each(|memory| memory.fill(0, &vec![9; 3 * MIB]));
+        let keys = [0, 1].map(|nth| ends.register(1, &memory[nth], Access::ALL));
+        let local = [0, 1].map(|_| Memory::private(3 * MIB));
+        for nth in 0..2 {
+            let (local, remote) = (local[nth].all(), at(keys[nth], 0));
+            let posted = ends.post(0, false, local, &remote, None, nth as u64);
+            assert_eq!(posted, Ok(Posted::UnderWay));
+        }
+        ends.rail(1).deregister(&keys[0]).unwrap();
+        let mut ended: Vec<_> =
+            (0..2).map(|_| ends.until(|events| events[0].completions.pop_front())).collect();
+        ended.sort_unstable_by_key(|(context, _)| *context);
+        assert_eq!(ended, [(0, REFUSED), (1, SUCCESS)]);
+        assert!(local[0].bytes().iter().all(|byte| *byte == 0));
+        assert!(local[1].bytes() == memory[1].bytes());
+    }
+}
+
+/// Posts operations of 6 MiB, more than there is room for at a time, and polls a little.
+fn begin_two(
+    ends: &mut Ends,
+    is_write: bool,
+    local: &[(Memory, RailKey); 2],
+    remote: [RailKey; 2],
+) {
+    let permit = ends.register(1, &Memory::private(0), Access::ALL);
+    for (context, (memory, key)) in (0..).zip(local) {
+        let (rail, at) = (ends.rail(0), at(remote[context as usize], 0));
+        let local = (memory.all(), key);
+        let posted = ends.with_room(|| {
+            if is_write {
+                // SAFETY: the tests use the memory after the operation.
+                unsafe { rail.write_long(1, local, &at, &permit, context) }
+            } else {
+                // SAFETY: as above.
+                unsafe { rail.read_long(1, local, &at, &permit, context) }
+            }
+        });
+        assert!(posted);
+    }
+    (0..3).for_each(|_| ends.poll());
+}
+
+#[test]
+fn memory_of_an_operation_is_not_used_once_it_is_cancelled_or_its_own_key_closed() {
+    const LENGTH: usize = 6 * MIB;
+    for provider in ofi::providers() {
+        for (is_write, closes) in [(true, true), (true, false), (false, true), (false, false)] {
+            println!("{provider}, {is_write}, {closes}");
+            let mut ends = Ends::new(ofi::pair(&provider));
+            if ends.rail(0).limits().long_bytes.is_none() {
+                continue;
+            }
+            let remote = [0, 1].map(|_| Memory::private(LENGTH));
+            let keys = [0, 1].map(|nth| ends.register(1, &remote[nth], Access::ALL));
+            let local = [0, 1].map(|_| {
+                let memory = Memory::private(LENGTH);
+                let key = ends.register(0, &memory, Access::LOCAL_WRITE);
+                (memory, key)
+            });
+            for nth in 0..2 {
+                let (from, to) = (&local[nth].0, &remote[nth]);
+                let (from, to) = if is_write { (from, to) } else { (to, from) };
+                from.fill(0, &vec![9; LENGTH]);
+                to.fill(0, &vec![1; LENGTH]);
+            }
+            begin_two(&mut ends, is_write, &local, keys);
+            if closes {
+                ends.rail(0).deregister(&local[0].1).unwrap();
+            } else {
+                ends.rail(0).cancel_long(1, 0);
+                // A second time, and one that there is not.
+                ends.rail(0).cancel_long(1, 0);
+                ends.rail(0).cancel_long(1, 77);
+            }
+            // The memory belongs to somebody else now.
+            local[0].0.fill(0, &vec![5; LENGTH]);
+            let mut ended = Vec::new();
+            while !ended.contains(&(1, SUCCESS)) {
+                ended.push(ends.until(|events| events[0].completions.pop_front()));
+            }
+            (0..20_000).for_each(|_| ends.poll());
+            ended.extend(ends.events[0].completions.drain(..));
+            ended.sort_unstable_by_key(|(context, _)| *context);
+            let closed = (0, CompletionStatus::LocalProtection);
+            let expected = if closes { vec![closed, (1, SUCCESS)] } else { vec![(1, SUCCESS)] };
+            assert_eq!(ended, expected);
+            assert!(local[0].0.bytes() == [5; LENGTH]);
+            assert!(!remote[0].bytes().contains(&5));
+            assert!(local[1].0.bytes() == remote[1].bytes());
+            // As many operations as before find room.
+            for _ in 0..70 {
+                let part = local[1].0.part(0, MIB);
+                let status = ends.carry_out(0, is_write, part, at(keys[1], 0), None);
+                assert_eq!(status, SUCCESS);
+            }
+            // Before the memory, which is registered.
+            drop(ends);
+        }
     }
 }
 
@@ -94,6 +306,9 @@ fn nothing_is_written_once_a_key_is_deregistered_and_other_writes_go_on() {
     for provider in ofi::providers() {
         println!("{provider}");
         let mut ends = Ends::new(ofi::pair(&provider));
+        if ends.rail(0).limits().long_bytes.is_none() {
+            continue;
+        }
         let memory = [0, 1].map(|_| Memory::private(MIB));
         let keys = [0, 1].map(|nth| ends.register(1, &memory[nth], Access::ALL));
         let local = Memory::private(MIB);
@@ -137,16 +352,17 @@ fn start(folder: &Path) -> Child {
         fs::create_dir_all(folder.join(name)).unwrap();
     }
     Command::new(env::current_exe().unwrap())
-        .args(["--exact", "long_writes::child_that_writes_and_is_written_to", "--ignored"])
+        .args(["--exact", "long_operations::child_that_writes_and_is_written_to", "--ignored"])
         .env(FOLDER, folder)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
 }
 
-/// Memory of one end that the other writes to for ever.
+/// Memory of one end that the other writes to, and reads, for ever.
 struct Writer {
     local: Memory,
+    target: Memory,
     remote: Option<RailKey>,
     posted: u64,
     ended: Vec<CompletionStatus>,
@@ -155,17 +371,23 @@ struct Writer {
 
 impl Writer {
     fn new() -> Self {
-        let local = Memory::private(MIB);
-        local.fill(0, &vec![9; MIB]);
-        Self { local, remote: None, posted: 0, ended: Vec::new(), losses: Vec::new() }
+        let [local, target] = [0, 1].map(|_| Memory::private(LONG));
+        local.fill(0, &vec![9; LONG]);
+        Self { local, target, remote: None, posted: 0, ended: Vec::new(), losses: Vec::new() }
     }
 
-    /// Posts a write, unless there is no room, and polls.
+    /// Posts a write or a read alternately, unless there is no room, and polls.
     fn go_on(&mut self, rail: &OfiRail) -> Result<(), RailError> {
         if let Some(key) = self.remote {
             let to = 1 - rail.process();
-            // SAFETY: the bytes stay until the rail has ended.
-            match unsafe { rail.write(to, self.local.all(), &at(key, 0), None, self.posted) } {
+            let posted = if self.posted.is_multiple_of(2) {
+                // SAFETY: the bytes stay until the rail has ended.
+                unsafe { rail.write(to, self.local.all(), &at(key, 0), None, self.posted) }
+            } else {
+                // SAFETY: as above; nobody uses what is read.
+                unsafe { rail.read(to, self.target.all(), &at(key, 0), self.posted) }
+            };
+            match posted {
                 Ok(_) => self.posted += 1,
                 Err(RailError::NoRoom { .. }) => {}
                 Err(error) => return Err(error),
@@ -199,12 +421,12 @@ impl Run {
         let folder = env::temp_dir().join(name);
         let child = start(&folder);
         let rail = join(&folder, 0);
-        let memory = Memory::private(MIB);
+        let memory = Memory::private(LONG);
         // SAFETY: the memory stays until it is deregistered.
         let key = unsafe { rail.register(memory.all(), Access::ALL) }.unwrap();
         rail.send(1, key.as_bytes()).unwrap();
         let mut writer = Writer::new();
-        while writer.ended.len() < writes || memory.bytes_of(MIB - 1, 1) != [9] {
+        while writer.ended.len() < writes || memory.bytes_of(LONG - 1, 1) != [9] {
             writer.go_on(&rail).unwrap();
         }
         Self { folder, child, rail, memory, key, writer }
@@ -229,7 +451,8 @@ impl Run {
         assert_eq!(writer.ended.len() as u64, writer.posted);
         assert_eq!(writer.ended.last(), Some(&CompletionStatus::RetryExceeded));
         rail.deregister(key).unwrap();
-        memory.fill(0, &vec![1; MIB]);
+        memory.fill(0, &vec![1; LONG]);
+        writer.target.fill(0, &vec![1; LONG]);
     }
 
     /// Checks that nobody writes to memory that was given back.
@@ -237,7 +460,8 @@ impl Run {
         for _ in 0..20_000 {
             self.rail.poll(&mut |event| panic!("{event:?}"));
         }
-        assert!(self.memory.bytes() == [1; MIB]);
+        assert!(self.memory.bytes() == [1; LONG]);
+        assert!(self.writer.target.bytes() == [1; LONG]);
         assert_eq!(self.writer.losses, [reason]);
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -246,7 +470,7 @@ impl Run {
 }
 
 #[test]
-fn a_process_that_is_killed_within_writes_ends_them_and_writes_nothing_afterwards() {
+fn a_process_that_is_killed_within_operations_ends_them_and_writes_nothing_afterwards() {
     for round in 0..if ofi::providers().is_empty() { 0 } else { 4 } {
         let mut run = Run::start(&format!("killed-{round}"), 20 * (round + 1));
         run.child.kill().unwrap();
@@ -277,7 +501,7 @@ fn a_process_that_is_stopped_and_given_up_writes_nothing_once_it_goes_on() {
 fn child_that_writes_and_is_written_to() {
     let folder = PathBuf::from(env::var_os(FOLDER).unwrap());
     let rail = join(&folder, 1);
-    let memory = Memory::private(MIB);
+    let memory = Memory::private(LONG);
     // SAFETY: the memory stays until this process is killed.
     let key = unsafe { rail.register(memory.all(), Access::ALL) }.unwrap();
     rail.send(0, key.as_bytes()).unwrap();

@@ -5,7 +5,7 @@ mod conformance;
 mod counting_allocator;
 mod ends;
 mod example;
-mod long_writes;
+mod long_operations;
 mod ofi;
 mod packets;
 mod processes;

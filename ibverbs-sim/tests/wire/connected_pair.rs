@@ -51,9 +51,17 @@ impl ConnectedPair {
     }
 }
 
-/// Moves packets until none are left: what one side has sent can be received by the other at once.
+/// Moves packets until none are left: what one side has sent can be received by the other at once, or soon.
 pub(crate) fn settle(devices: &[Device]) {
-    while devices.iter().map(|device| device.progress().unwrap()).sum::<usize>() > 0
-        || devices.iter().any(Device::has_unsent)
-    {}
+    let moved = || devices.iter().map(|device| device.progress().unwrap()).sum::<usize>();
+    while moved() > 0 || devices.iter().any(Device::has_unsent) || are_under_way(devices) {}
+}
+
+/// Returns `true` if packets between the devices, one of each process, have not arrived.
+fn are_under_way(devices: &[Device]) -> bool {
+    let processes = || (0..).zip(devices);
+    let mut pairs = processes().flat_map(|from| processes().map(move |to| (from, to)));
+    pairs.any(|((from, sender), (to, receiver))| {
+        from != to && sender.traffic(to).0 != receiver.traffic(from).1
+    })
 }

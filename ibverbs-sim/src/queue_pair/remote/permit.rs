@@ -5,17 +5,17 @@
 //! `Port::copy_at_once` needs it open for each copy. Whoever registers one checks the state after that,
 //! and whoever changes the state closes the permit after that: so none is left open.
 //!
-//! Long writes that the rail carries out need a permit, too.
+//! Long writes and reads that the rail carries out need a permit, too.
 
 use talpf_primitives::Ordering;
 
 use crate::{
-    Access, CompletionStatus, Operation, QueuePairNumber, QueuePairState, RailError, RemoteAddress,
-    SendWorkRequest,
+    Access, CompletionStatus, Operation, Payload, QueuePairNumber, QueuePairState, RailError,
+    RemoteAddress, SendWorkRequest,
     deferred::Deferred,
     gate::GateHeld,
     link::AttemptError,
-    port::{LongWrite, Packet, Permit, Port},
+    port::{LongRequest, Packet, Permit, Port},
     queue_pair::{
         LocalBuffer, QueuePairCore,
         outstanding::Way,
@@ -88,9 +88,9 @@ impl QueuePairCore {
         }
     }
 
-    /// Lets the rail write the data of a request, whose packet follows. Returns `None` if a packet has to
+    /// Lets the rail move the data of a request, whose packet follows. Returns `None` if a packet has to
     /// carry the data, and may be sent now.
-    pub(super) fn write_long(
+    pub(super) fn post_long(
         &self,
         process: u32,
         requester: &mut Requester,
@@ -98,49 +98,69 @@ impl QueuePairCore {
         local: LocalBuffer<'_>,
     ) -> Option<AttemptError> {
         let (port, length) = (self.context.device.port.as_ref()?, local.len());
-        let (permit, remote) = of_write(requester, &request.operation)?;
-        let context = LongWrite {
-            queue_pair: self.number,
-            connection: self.remote_peer.connection.load(Ordering::SeqCst) as u8,
-            psn: requester.next_psn,
-        };
+        let (permit, remote) = of_long(requester, &request.operation)?;
+        let Payload::Gather(list) = request.payload else { return None };
+        let context = self.long_request(requester.next_psn).number();
         let outstanding = &mut requester.outstanding;
         let is_behind = !outstanding.is_empty();
-        if outstanding.overlaps_written(remote, length) {
+        if outstanding.overlaps_long(&request.operation, length) {
             return Some(AttemptError::Busy);
         }
-        match port.write_long(process, permit, remote, local, context.number()) {
+        match port.post_long(process, permit, remote, (local, list), context) {
             Ok(true) => {}
             // A packet would overtake data.
             Ok(false) if outstanding.holds() => return Some(AttemptError::Busy),
             Err(RailError::NoRoom { .. }) if is_behind => return Some(AttemptError::Busy),
             Ok(false) | Err(_) => return None,
         }
-        outstanding.push(request, length, Way::Written);
+        outstanding.push(request, length, Way::Rail);
         requester.next_psn = (requester.next_psn + 1) & PSN_MASK;
         self.remote_peer.under_way.store(outstanding.len() as u32, Ordering::SeqCst);
         Some(AttemptError::UnderWay)
     }
 
-    /// Takes the end of a write by the rail.
-    pub(crate) fn take_written(
+    fn long_request(&self, psn: u32) -> LongRequest {
+        let connection = self.remote_peer.connection.load(Ordering::SeqCst) as u8;
+        LongRequest { queue_pair: self.number, connection, psn }
+    }
+
+    /// Cancels all requests whose data the rail moves, of which none succeeds any more. Afterwards the rail does not
+    /// use their memory.
+    #[cold]
+    pub(crate) fn cancel_long(&self, requester: &mut Requester) {
+        let Some((port, process)) = self.context.device.port.as_ref().zip(requester.process) else {
+            return;
+        };
+        let under_way = requester.outstanding.len();
+        let oldest = requester.next_psn.wrapping_sub(under_way as u32);
+        for nth in (0..under_way).filter(|nth| requester.outstanding.is_long(*nth)) {
+            let psn = oldest.wrapping_add(nth as u32) & PSN_MASK;
+            port.cancel_long(process, self.long_request(psn).number());
+        }
+        (0..under_way).for_each(|nth| requester.outstanding.end_long(nth, false));
+    }
+
+    /// Takes the end of an operation of the rail.
+    pub(crate) fn take_long_end(
         &self,
-        write: LongWrite,
+        ended: LongRequest,
         status: CompletionStatus,
         deferred: &mut Deferred,
     ) {
         let handle =
             |requester: &mut Requester, held: GateHeld<'_>, executor: &mut Executor<'_>| {
-                let connection = self.remote_peer.connection.load(Ordering::SeqCst);
-                if write.connection != connection as u8 {
+                if ended != self.long_request(ended.psn) {
                     return;
                 }
                 let under_way = requester.outstanding.len() as u32;
                 let oldest = requester.next_psn.wrapping_sub(under_way);
-                let nth = (write.psn.wrapping_sub(oldest) & PSN_MASK) as usize;
-                requester.outstanding.written(nth, status == CompletionStatus::Success);
+                let nth = (ended.psn.wrapping_sub(oldest) & PSN_MASK) as usize;
+                requester.outstanding.end_long(nth, status == CompletionStatus::Success);
                 if self.state.load() == QueuePairState::ReadyToSend {
                     self.send_again(requester, held, executor.deferred);
+                    if nth == 0 {
+                        self.await_response(requester, held, executor.deferred);
+                    }
                 }
             };
         self.sends.deliver(handle, self.executor(deferred));
@@ -163,23 +183,20 @@ pub(super) fn copies_at_once<'a>(
     }
 }
 
-/// Returns the permit for a write, and its address at the peer.
-pub(super) fn of_write(
-    requester: &Requester,
-    operation: &Operation,
-) -> Option<(Permit, RemoteAddress)> {
+/// Returns the permit for an operation of the rail, and its address at the peer.
+fn of_long(requester: &Requester, operation: &Operation) -> Option<(Permit, RemoteAddress)> {
     let permit = *requester.permit.as_deref()?;
     match *operation {
-        Operation::Write { remote } | Operation::WriteWithImmediate { remote, .. } => {
-            Some((permit, remote))
-        }
+        Operation::Write { remote }
+        | Operation::WriteWithImmediate { remote, .. }
+        | Operation::Read { remote } => Some((permit, remote)),
         _ => None,
     }
 }
 
-/// Returns `true` if the rail may write the data of a request. Data does not overtake that of earlier
+/// Returns `true` if the rail may move the data of a request. Data does not overtake that of earlier
 /// requests.
-pub(super) fn writes_long(
+pub(super) fn is_long(
     requester: &Requester,
     operation: &Operation,
     length: u64,
@@ -187,5 +204,5 @@ pub(super) fn writes_long(
 ) -> bool {
     port.is_long(length)
         && requester.outstanding.is_delivered()
-        && of_write(requester, operation).is_some()
+        && of_long(requester, operation).is_some()
 }

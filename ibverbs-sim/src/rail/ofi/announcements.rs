@@ -1,13 +1,19 @@
 #![allow(unsafe_code, reason = "bytes are copied to memory that peers read")]
-//! Announcements: long writes of this process, whose bytes their targets read.
+//! Announcements: bytes of this process that peers read, those of long writes and of the answers to long reads.
 //!
-//! The bytes of a write are copied to memory of this crate that peers may read, and its target gets an
-//! *announcement* of them. It checks the claim, reads the bytes to where they belong, and answers; the blocks
-//! of the announcement are free then. So peers use no other memory of this process, however they end, and the
-//! provider writes to no memory that its owner has not passed to it.
+//! Both are *transfers*. Their bytes are copied, piece by piece, to memory of this crate that peers may read,
+//! and the peer gets an *announcement* of each piece. It reads the piece to where it belongs, and
+//! answers; the blocks of the announcement are free then. So peers use no other memory of this process, however
+//! they end, and the provider writes to no memory that its owner has not passed to it. Several pieces are under
+//! way, so that one is copied while others are read.
+//!
+//! A write is copied by the thread that posts it, as far as there are blocks, and for the rest by those that poll;
+//! the answer to a read by these alone.
+//!
+//! **Threads**: `waiting` is locked while bytes are copied, so that whoever takes memory back waits for that; `state`
+//! only for as long as a piece is noted. Who takes both takes `waiting` first.
 
 use std::{
-    collections::VecDeque,
     ptr::NonNull,
     slice,
     sync::{
@@ -20,24 +26,26 @@ use talpf_primitives::Mutex;
 
 use super::{
     OfiError, abi,
+    blocks::{BLOCK_BYTES, BLOCKS, NoBlocks, Span},
     endpoint::{Endpoint, Registered},
     memory::PacketMemory,
     outgoing::Packets,
-    packet::{Announcement, Control},
+    packet::{Announcement, Control, ReadPiece, ReadRequest},
     reader::Exposed,
+    transfers::{Purpose, Transfers},
 };
 use crate::{
-    CompletionStatus,
-    rail::{RailError, RailEvent, frame::Malformed},
+    Access, CompletionStatus,
+    rail::{
+        RailError,
+        emulation::WINDOW,
+        frame::{KeyClaim, Malformed},
+        registrations::{KeyNumber, Registrations},
+    },
 };
 
-/// Blocks of the memory that peers may read.
-pub(super) const BLOCKS: usize = u128::BITS as usize;
-/// Bytes of a block. All of them fit the cache of a processor: bytes are copied to those that were used
-/// last.
-pub(super) const BLOCK_BYTES: usize = 32 << 10;
-/// Most bytes of an announcement.
-pub(super) const MAX_BYTES: usize = BLOCKS / 2 * BLOCK_BYTES;
+/// Bytes of a piece.
+pub(super) const PIECE_BYTES: usize = 512 << 10;
 /// Attempts to register memory under a key that is in use.
 const ATTEMPTS: u64 = 8;
 
@@ -48,39 +56,46 @@ pub(super) struct Announcements {
     has_addresses: bool,
     /// Owned by the rail as well, which closes the endpoint first.
     memory: Arc<PacketMemory>,
-    state: Mutex<State>,
+    /// Transfers of which not all was copied, the oldest first.
+    waiting: Mutex<Vec<Waiting>>,
+    state: Mutex<Transfers>,
+    has_waiting: AtomicBool,
     has_unsent: AtomicBool,
+    has_ended: AtomicBool,
 }
 
-struct State {
-    /// Blocks that no announcement has.
-    free: u128,
-    /// Blocks that a process which was given up may read at any time, so that nobody uses them again.
-    unusable: u128,
-    /// Announcements under way, by their first blocks.
-    under_way: Box<[Option<UnderWay>]>,
-    /// First blocks of announcements that were not sent, the oldest first.
-    unsent: VecDeque<u32>,
-}
-
-/// An announcement that was not answered.
-#[derive(Clone, Copy)]
-struct UnderWay {
+/// A transfer of which not all was copied.
+struct Waiting {
+    transfer: u32,
     to: u32,
-    context: u64,
-    announcement: Announcement,
+    bytes: Bytes,
+    length: usize,
+    /// Bytes that were copied.
+    copied: usize,
 }
 
-/// A write that is announced.
+/// Bytes of a transfer.
+enum Bytes {
+    Write(LongWrite),
+    Read(ReadRequest),
+}
+
+/// A write of which the bytes are announced.
 pub(super) struct LongWrite {
     pub(super) local: NonNull<[u8]>,
+    /// Number of a key of this process that must be registered; `None` if the memory stays anyway.
+    pub(super) local_key: Option<KeyNumber>,
+    /// The target.
     pub(super) announcement: Announcement,
     pub(super) context: u64,
 }
 
+// SAFETY: whoever has posted the write has promised that its memory stays, for any thread.
+unsafe impl Send for LongWrite {}
+
 impl Announcements {
     /// Registers memory for announcements.
-    pub(super) fn new(endpoint: &Endpoint, run: u64) -> Result<Self, OfiError> {
+    pub(super) fn new(endpoint: &Endpoint, run: u64, processes: usize) -> Result<Self, OfiError> {
         let memory = Arc::new(PacketMemory::new(BLOCKS * BLOCK_BYTES));
         let register = |attempt: u64| {
             let key = run.wrapping_mul(2 * attempt + 1).rotate_left(attempt as u32);
@@ -94,8 +109,11 @@ impl Announcements {
             registered,
             has_addresses: endpoint.has_addresses(),
             memory,
-            state: Mutex::new(State::new()),
+            waiting: Mutex::default(),
+            state: Mutex::new(Transfers::new(processes)),
+            has_waiting: AtomicBool::new(false),
             has_unsent: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
         })
     }
 
@@ -109,69 +127,228 @@ impl Announcements {
         Exposed { key: self.registered.key(), start: if self.has_addresses { start } else { 0 } }
     }
 
-    /// Announces the bytes of a write; they are copied. `None` if no announcement can have as many.
+    /// Posts a write. `None` if its bytes cannot be announced, or its local key is not registered.
     ///
     /// # Safety
     ///
-    /// The memory of the write must be valid for reads, and be changed by nobody, during the call.
+    /// The memory of the write must be valid for reads, and be changed by nobody, until the write has ended,
+    /// or [`cancel`](Self::cancel), or [`close`](Self::close) with its local key, has returned.
     pub(super) unsafe fn post(
         &self,
         to: u32,
         write: LongWrite,
         packets: &Packets<'_>,
+        registrations: &Registrations,
     ) -> Option<Result<(), RailError>> {
-        let LongWrite { local, mut announcement, context } = write;
-        if local.len() > MAX_BYTES {
-            return None;
-        }
-        let first = match self.state.lock().take(blocks(local.len())) {
-            Ok(first) => first,
-            Err(Taken) => return Some(Err(RailError::NoRoom { process: to })),
-            Err(Unusable) => return None,
-        };
-        // SAFETY: the contract of this function.
-        let bytes = unsafe { slice::from_raw_parts(local.cast().as_ptr(), local.len()) };
-        // SAFETY: this announcement has the blocks.
-        unsafe { self.memory.write(first as usize * BLOCK_BYTES, [bytes, &[]]) };
-        (announcement.block, announcement.length) = (first, local.len() as u32);
-        let mut state = self.state.lock();
+        let (length, context) = (write.local.len(), write.context);
+        let mut waiting = self.waiting.lock();
         if packets.outgoing.peer(to).is_none_or(|peer| peer.is_lost()) {
-            state.give_back(&announcement);
             return Some(Err(RailError::Lost { process: to }));
         }
-        state.under_way[first as usize] = Some(UnderWay { to, context, announcement });
-        state.unsent.push_back(first);
-        self.send(&mut state, packets);
+        if write.local_key.is_some_and(|key| !registrations.contains(key)) {
+            return None;
+        }
+        let mut state = self.state.lock();
+        if state.blocks.are_unusable() {
+            return None;
+        }
+        if state.count(to, |purpose| !matches!(purpose, Purpose::Read(_))) == WINDOW {
+            return Some(Err(RailError::NoRoom { process: to }));
+        }
+        let transfer = state.begin(to, Purpose::Write(context));
+        drop(state);
+        waiting.push(Waiting { transfer, to, bytes: Bytes::Write(write), length, copied: 0 });
+        self.copy(&mut waiting, packets, registrations);
         Some(Ok(()))
     }
 
-    /// Sends announcements for which there was no room.
-    pub(super) fn resume(&self, packets: &Packets<'_>) {
-        if self.has_unsent() {
-            self.send(&mut self.state.lock(), packets);
+    /// Takes a read of a peer, whose bytes are announced by [`go_on`](Self::go_on).
+    pub(super) fn asked(&self, from: u32, read: ReadRequest) -> Result<(), Malformed> {
+        let mut waiting = self.waiting.lock();
+        let mut state = self.state.lock();
+        if state.count(from, |purpose| matches!(purpose, Purpose::Read(_))) == WINDOW {
+            return Err(Malformed("more reads than it may have under way"));
+        }
+        let transfer = state.begin(from, Purpose::Read(read.number));
+        let length = read.length as usize;
+        let bytes = Bytes::Read(read);
+        waiting.push(Waiting { transfer, to: from, bytes, length, copied: 0 });
+        self.has_waiting.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Announces what there is room for, unless another thread does.
+    pub(super) fn go_on(&self, packets: &Packets<'_>, registrations: &Registrations) {
+        if self.has_waiting.load(Ordering::Relaxed)
+            && let Some(mut waiting) = self.waiting.try_lock()
+        {
+            self.copy(&mut waiting, packets, registrations);
         }
     }
 
-    /// Returns `true` if there was no room for an announcement.
+    /// Returns `true` if a poll would get on, though nothing arrives.
+    pub(super) fn may_go_on(&self) -> bool {
+        if self.has_ended.load(Ordering::Relaxed) {
+            return true;
+        }
+        if !self.has_waiting.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some(waiting) = self.waiting.try_lock() else { return true };
+        let mut state = self.state.lock();
+        waiting.iter().any(|waiting| {
+            let left = (waiting.length - waiting.copied).min(PIECE_BYTES);
+            let span = state.blocks.take(waiting.to, left);
+            if let Ok(span) = span {
+                state.blocks.give_back(waiting.to, span);
+            }
+            span != Err(NoBlocks::Taken) || state.is_stopped(waiting.transfer)
+        })
+    }
+
+    /// Copies and announces pieces, as far as there are blocks.
+    fn copy(
+        &self,
+        waiting: &mut Vec<Waiting>,
+        packets: &Packets<'_>,
+        registrations: &Registrations,
+    ) {
+        waiting.retain_mut(|waiting| {
+            while self.copy_piece(waiting, packets, registrations) {}
+            !self.state.lock().is_announced(waiting.transfer)
+        });
+        self.has_waiting.store(!waiting.is_empty(), Ordering::Relaxed);
+        let mut state = self.state.lock();
+        state.end_announced(|_| true);
+        self.note(&mut state, packets);
+    }
+
+    /// Copies and announces a piece. Returns `false` if there is no further one, or there are no blocks.
+    fn copy_piece(
+        &self,
+        waiting: &mut Waiting,
+        packets: &Packets<'_>,
+        registrations: &Registrations,
+    ) -> bool {
+        let left = waiting.length - waiting.copied;
+        let mut state = self.state.lock();
+        if state.is_stopped(waiting.transfer) {
+            state.stop(waiting.transfer);
+            return false;
+        }
+        let span = match state.blocks.take(waiting.to, left.min(PIECE_BYTES)) {
+            Ok(span) => span,
+            Err(NoBlocks::Taken) => return false,
+            Err(NoBlocks::Unusable) => {
+                state.refuse(waiting.transfer, CompletionStatus::RemoteAccess);
+                state.stop(waiting.transfer);
+                return false;
+            }
+        };
+        drop(state);
+        let length = left.min(PIECE_BYTES).min(span.bytes());
+        let is_copied = self.copy_to(span, length, waiting, registrations);
+        let mut state = self.state.lock();
+        if !is_copied {
+            state.blocks.give_back(waiting.to, span);
+            state.refuse(waiting.transfer, CompletionStatus::RemoteAccess);
+            state.stop(waiting.transfer);
+            return false;
+        }
+        let (block, length) = (span.first, length as u32);
+        let control = match &waiting.bytes {
+            Bytes::Write(LongWrite { announcement, .. }) => {
+                let is_last = length as usize == left;
+                Control::Announcement(Announcement {
+                    block,
+                    length,
+                    transfer: waiting.transfer,
+                    offset: announcement.offset.wrapping_add(waiting.copied as u64),
+                    remaining: left as u32,
+                    notice: announcement.notice.filter(|_| is_last),
+                    ..*announcement
+                })
+            }
+            Bytes::Read(read) => {
+                let (read, offset) = (read.number, waiting.copied as u32);
+                Control::ReadPiece(ReadPiece { block, length, read, offset })
+            }
+        };
+        waiting.copied += length as usize;
+        state.announce(waiting.transfer, span, waiting.copied == waiting.length);
+        state.unsent.push_back((waiting.to, control));
+        self.note(&mut state, packets);
+        waiting.copied < waiting.length
+    }
+
+    /// Copies the next bytes of a transfer to blocks. Returns `false` if the claim to them is refused.
+    fn copy_to(
+        &self,
+        span: Span,
+        length: usize,
+        waiting: &Waiting,
+        registrations: &Registrations,
+    ) -> bool {
+        let copy = |start: NonNull<u8>| {
+            // SAFETY: the memory is that of a write, which stays until the lock of those that wait is free; or
+            // registered for reads, of as many bytes, which it stays during the call.
+            let bytes = unsafe { slice::from_raw_parts(start.as_ptr(), length) };
+            // SAFETY: this announcement has the blocks.
+            unsafe { self.memory.write(span.first as usize * BLOCK_BYTES, [bytes, &[]]) };
+        };
+        match &waiting.bytes {
+            Bytes::Write(LongWrite { local, .. }) => {
+                // SAFETY: less was copied than the memory has.
+                copy(unsafe { local.cast::<u8>().add(waiting.copied) });
+                true
+            }
+            Bytes::Read(ReadRequest { key, offset, permit, .. }) => {
+                let nothing = KeyClaim { key: *permit, offset: 0 };
+                let is_permitted = *permit == 0
+                    || registrations.with(nothing, 0, Access::REMOTE_READ, |_| ()).is_some();
+                let offset = offset.wrapping_add(waiting.copied as u64);
+                let left = (waiting.length - waiting.copied) as u64;
+                let claim = KeyClaim { key: *key, offset };
+                is_permitted && registrations.with(claim, left, Access::REMOTE_READ, copy).is_some()
+            }
+        }
+    }
+
+    /// Sends frames for which there was no room.
+    pub(super) fn resume(&self, packets: &Packets<'_>) {
+        if self.has_unsent() {
+            self.note(&mut self.state.lock(), packets);
+        }
+    }
+
+    /// Returns `true` if there was no room for a frame.
     pub(super) fn has_unsent(&self) -> bool {
         self.has_unsent.load(Ordering::Relaxed)
     }
 
-    /// Returns `true` if an announcement to a process was not answered.
+    /// Returns `true` if a transfer to a process has not ended.
     pub(super) fn has_under_way(&self, to: u32) -> bool {
-        let state = self.state.lock();
-        state.under_way.iter().flatten().any(|announcement| announcement.to == to)
+        self.state.lock().count(to, |_| true) > 0
     }
 
-    fn send(&self, state: &mut State, packets: &Packets<'_>) {
-        let State { unsent, under_way, .. } = state;
-        unsent.retain(|first| {
-            let announcement = under_way[*first as usize];
-            announcement.is_some_and(|it| {
-                !packets.push_control(it.to, Control::Announcement(it.announcement))
-            })
+    /// Returns `true` if not all bytes of a transfer were copied.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.has_waiting.load(Ordering::Relaxed)
+    }
+
+    /// Sends frames, and notes for those who poll what there is.
+    fn note(&self, state: &mut Transfers, packets: &Packets<'_>) {
+        // Frames to one peer stay in order.
+        let mut full = Vec::new();
+        state.unsent.retain(|&(to, control)| {
+            let is_kept = full.contains(&to) || !packets.push_control(to, control);
+            if is_kept {
+                full.push(to);
+            }
+            is_kept
         });
         self.has_unsent.store(!state.unsent.is_empty(), Ordering::Relaxed);
+        self.has_ended.store(!state.ended.is_empty(), Ordering::Relaxed);
     }
 
     /// Takes the answer to an announcement.
@@ -180,123 +357,57 @@ impl Announcements {
         from: u32,
         block: u32,
         status: CompletionStatus,
-    ) -> Result<RailEvent<'static>, Malformed> {
+    ) -> Result<(), Malformed> {
         let mut state = self.state.lock();
-        let place = state.under_way.get_mut(block as usize);
-        let ended = place.and_then(|place| place.take_if(|announcement| announcement.to == from));
-        let UnderWay { context, announcement, .. } =
-            ended.ok_or(Malformed("the end of no announcement"))?;
-        state.give_back(&announcement);
-        Ok(RailEvent::Completed { context, status })
+        let is_known = state.answer(from, block, status);
+        self.has_ended.store(!state.ended.is_empty(), Ordering::Relaxed);
+        if is_known { Ok(()) } else { Err(Malformed("the end of no announcement")) }
     }
 
-    /// Ends all announcements to a process that is lost. `is_gone` if it reads no more.
-    pub(super) fn lose(
-        &self,
-        process: u32,
-        is_gone: bool,
-        sink: &mut dyn FnMut(RailEvent<'static>),
-    ) {
+    /// Returns `true` if writes have ended and were not passed on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Passes the contexts and statuses of writes that have ended to `sink`.
+    pub(super) fn take_ended(&self, mut sink: impl FnMut(u64, CompletionStatus)) {
+        if self.has_ended.load(Ordering::Relaxed) {
+            let mut state = self.state.lock();
+            state.ended.drain(..).for_each(|(context, status)| sink(context, status));
+            self.has_ended.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets a write, whose memory is not used afterwards.
+    pub(super) fn cancel(&self, to: u32, context: u64) {
+        let mut waiting = self.waiting.lock();
         let mut state = self.state.lock();
-        for first in 0..BLOCKS {
-            let lost = state.under_way[first].take_if(|announcement| announcement.to == process);
-            let Some(UnderWay { context, announcement, .. }) = lost else { continue };
-            // Who is silent may go on, and would read the bytes of a later announcement as those of this one.
-            if is_gone {
-                state.give_back(&announcement);
-            } else {
-                state.unusable |= announcement.mask();
+        let Some(number) = state.find(to, context) else { return };
+        waiting.retain(|waiting| waiting.transfer != number);
+        state.cancel(number);
+    }
+
+    /// Ends writes whose memory has a key that is not registered any more. That memory is not used afterwards.
+    pub(super) fn close(&self, key: KeyNumber) {
+        let mut waiting = self.waiting.lock();
+        let mut state = self.state.lock();
+        waiting.retain(|waiting| {
+            let Bytes::Write(write) = &waiting.bytes else { return true };
+            let is_closed = write.local_key == Some(key);
+            if is_closed {
+                state.refuse(waiting.transfer, CompletionStatus::LocalProtection);
+                state.stop(waiting.transfer);
             }
-            sink(RailEvent::Completed { context, status: CompletionStatus::RetryExceeded });
-        }
-    }
-}
-
-impl Announcement {
-    /// Returns the blocks of the announcement, a bit for each.
-    fn mask(&self) -> u128 {
-        mask(self.block, blocks(self.length as usize))
-    }
-}
-
-fn blocks(bytes: usize) -> u32 {
-    bytes.div_ceil(BLOCK_BYTES).max(1) as u32
-}
-
-fn mask(first: u32, count: u32) -> u128 {
-    (u128::MAX >> (u128::BITS - count)) << first
-}
-
-/// Reason for which an announcement gets no blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NoBlocks {
-    /// Other announcements have them.
-    Taken,
-    /// Too many are unusable.
-    Unusable,
-}
-use NoBlocks::{Taken, Unusable};
-
-impl State {
-    fn new() -> Self {
-        Self {
-            free: u128::MAX,
-            unusable: 0,
-            under_way: vec![None; BLOCKS].into_boxed_slice(),
-            unsent: VecDeque::with_capacity(BLOCKS),
-        }
+            !is_closed
+        });
+        state.end_announced(|_| true);
+        self.has_ended.store(!state.ended.is_empty(), Ordering::Relaxed);
     }
 
-    /// Takes blocks that lie one behind the other, and returns the first one.
-    fn take(&mut self, count: u32) -> Result<u32, NoBlocks> {
-        let first = find(self.free, count)
-            .ok_or_else(|| if find(!self.unusable, count).is_some() { Taken } else { Unusable })?;
-        self.free &= !mask(first, count);
-        Ok(first)
-    }
-
-    fn give_back(&mut self, announcement: &Announcement) {
-        self.free |= announcement.mask();
-    }
-}
-
-/// Returns the first bit of so many that are set one behind the other.
-fn find(bits: u128, count: u32) -> Option<u32> {
-    let starts = (1..count).fold(bits, |starts, nth| starts & bits >> nth);
-    (starts != 0).then(|| starts.trailing_zeros())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_lie_one_behind_the_other_and_belong_to_one_announcement() {
-        let mut state = State::new();
-        assert_eq!([1, 64, 3].map(|count| state.take(count)), [Ok(0), Ok(1), Ok(65)]);
-        assert_eq!(state.take(61), Err(Taken));
-        assert_eq!(state.take(60), Ok(68));
-        assert_eq!(state.take(1), Err(Taken));
-        let length = (64 * BLOCK_BYTES) as u32;
-        state.give_back(&Announcement { block: 1, length, ..Announcement::default() });
-        assert_eq!([32, 33].map(|count| state.take(count)), [Ok(1), Err(Taken)]);
-        assert_eq!(state.take(32), Ok(33));
-    }
-
-    #[test]
-    fn blocks_that_are_unusable_are_not_waited_for() {
-        let mut state = State::new();
-        let first = state.take(64).unwrap();
-        state.unusable |= mask(first, 64);
-        assert_eq!(state.take(65), Err(Unusable));
-        assert_eq!(state.take(64), Ok(64));
-        assert_eq!(state.take(64), Err(Taken));
-    }
-
-    #[test]
-    fn announcements_take_as_many_blocks_as_they_need() {
-        let of = [0, 1, BLOCK_BYTES, BLOCK_BYTES + 1, MAX_BYTES].map(blocks);
-        assert_eq!(of, [1, 1, 1, 2, 64]);
-        assert_eq!((mask(0, 128), mask(127, 1), mask(1, 2)), (u128::MAX, 1 << 127, 6));
+    /// Ends all transfers to a process that is lost. `is_gone` if it reads no more.
+    pub(super) fn lose(&self, process: u32, is_gone: bool, sink: impl FnMut(u64)) {
+        let mut waiting = self.waiting.lock();
+        waiting.retain(|waiting| waiting.to != process);
+        self.state.lock().lose(process, is_gone, sink);
     }
 }

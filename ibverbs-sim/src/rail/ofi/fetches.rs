@@ -1,8 +1,9 @@
 #![allow(unsafe_code, reason = "the provider writes to memory that a claim has named")]
-//! Fetches: long writes of peers, whose bytes this process reads.
+//! Fetches: bytes of peers that this process reads, those of their long writes and of the answers to its own long
+//! reads.
 //!
-//! A peer announces bytes for memory of this process (see `announcements`). The claim is checked here, and
-//! a *fetch* reads the bytes of the peer to that memory. Whoever deregisters memory, or gives a peer up,
+//! A peer announces pieces (see `announcements`). The claim of a write is checked here, and a *fetch* reads a piece
+//! to the memory where it belongs. Whoever deregisters memory, gives a peer up, or cancels a read of its own,
 //! cancels its fetches. As libfabric may never say how those end that are under way, the [`Reader`] is closed
 //! then; all others begin again with a new one.
 //!
@@ -15,19 +16,21 @@ use rustix::event::epoll;
 use super::{
     OfiRail,
     abi::Completion,
-    announcements::{BLOCK_BYTES, BLOCKS},
+    announcements::Announcements,
+    blocks::{BLOCK_BYTES, BLOCKS},
     endpoint::Started,
     incoming::Arrived,
     memory::Contexts,
-    packet::{Announcement, Control},
+    packet::{Announcement, Control, ReadPiece, ReadRequest},
     progress::Inbox,
     queue::Taken,
     reader::{Exposed, Reader},
+    reads::{LongRead, Reads},
 };
 use crate::{
     Access, CompletionStatus,
     rail::{
-        RailEvent,
+        RailAddress, RailError, RailEvent,
         frame::{KeyClaim, Malformed},
         registrations::KeyNumber,
     },
@@ -55,20 +58,47 @@ pub(super) struct Fetches {
     exposed: Box<[Option<Exposed>]>,
     /// Announcements of each process that were not answered: a bit for each first block.
     announced: Box<[u128]>,
+    /// Long reads of this process.
+    reads: Reads,
 }
 
 #[derive(Clone, Copy)]
 struct Fetch {
     from: u32,
-    announcement: Announcement,
+    /// First block of the piece.
+    block: u32,
+    length: u32,
+    purpose: Purpose,
     local: NonNull<[u8]>,
     /// Descriptor of the registration of the memory, for local operations.
     descriptor: *mut c_void,
 }
 
-// SAFETY: memory and descriptor belong to a registration, which is not closed before the fetch has ended;
-// any thread may use both.
+/// Purpose of a fetch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A piece of a write of the peer. `keys` are those that it needs; the last piece that ends has the notice.
+    Write { transfer: u32, keys: [u64; 2], notice: Option<u32> },
+    /// A piece of a read of this process, by the number of that.
+    Read(u32),
+}
+
+// SAFETY: memory and descriptor belong to a registration, or to a read, which is not closed before the fetch has
+// ended; any thread may use both.
 unsafe impl Send for Fetch {}
+
+impl Fetch {
+    /// Returns `true` for a piece of a read of this process.
+    fn is_of_read(&self, process: u32, number: u32) -> bool {
+        self.from == process && self.purpose == Purpose::Read(number)
+    }
+
+    /// Returns `true` for a piece of a write of a peer.
+    fn is_of_write(&self, process: u32, number: u32) -> bool {
+        let is_it = matches!(self.purpose, Purpose::Write { transfer, .. } if transfer == number);
+        self.from == process && is_it
+    }
+}
 
 impl Fetches {
     pub(super) fn new(processes: usize) -> Self {
@@ -82,6 +112,7 @@ impl Fetches {
             answers: VecDeque::new(),
             exposed: vec![None; processes].into_boxed_slice(),
             announced: vec![0; processes].into_boxed_slice(),
+            reads: Reads::new(processes),
         }
     }
 
@@ -105,20 +136,62 @@ impl Fetches {
         !self.waiting.is_empty() || !self.answers.is_empty()
     }
 
-    /// Forgets a peer that is lost. Afterwards the provider writes none of its bytes.
-    pub(super) fn lose(&mut self, process: u32) {
+    /// Forgets a peer that is lost, and passes the contexts of the reads from it to `sink`. Afterwards the provider
+    /// writes none of its bytes.
+    pub(super) fn lose(&mut self, process: u32, sink: impl FnMut(u64)) {
         self.cancel(|fetch| fetch.from == process);
         self.answers.retain(|(to, ..)| *to != process);
         self.announced[process as usize] = 0;
+        self.reads.lose(process, sink);
     }
 
-    /// Refuses the announcements of which a fetch needs a key. Afterwards the provider writes nothing by it.
-    pub(super) fn close(&mut self, key: KeyNumber) {
+    /// Refuses the pieces of writes that need a key, and cancels the reads to memory that has it, whose contexts go
+    /// to `sink`. Afterwards the provider writes nothing by it.
+    fn close(&mut self, key: KeyNumber, mut sink: impl FnMut(u64)) {
         let number = key.number();
-        let needs_it =
-            |fetch: &Fetch| [fetch.announcement.key, fetch.announcement.permit].contains(&number);
-        for Fetch { from, announcement, .. } in self.cancel(needs_it) {
-            self.answer(from, announcement.block, CompletionStatus::RemoteAccess);
+        let needs_it = |fetch: &Fetch| match fetch.purpose {
+            Purpose::Write { keys, .. } => keys.contains(&number),
+            Purpose::Read(_) => false,
+        };
+        self.refuse(needs_it);
+        while let Some((process, read)) = self.reads.find(|_, read| read.local_key == Some(key)) {
+            self.cancel_read(process, read).map(&mut sink);
+        }
+    }
+
+    /// Cancels a read. Afterwards the provider writes none of its bytes. Returns its context.
+    fn cancel_read(&mut self, process: u32, number: u32) -> Option<u64> {
+        self.refuse(|fetch| fetch.is_of_read(process, number));
+        self.reads.cancel(process, number)
+    }
+
+    /// Cancels fetches, whose peers get an answer.
+    fn refuse(&mut self, is_refused: impl Fn(&Fetch) -> bool) {
+        for Fetch { from, block, .. } in self.cancel(is_refused) {
+            self.answer(from, block, CompletionStatus::RemoteAccess);
+        }
+    }
+
+    /// Notes that the bytes of a fetch are there. Returns what this is the end of.
+    fn arrived(&mut self, fetch: &Fetch) -> Option<RailEvent<'static>> {
+        let &Fetch { from, block, length, purpose, .. } = fetch;
+        self.answer(from, block, CompletionStatus::Success);
+        match purpose {
+            Purpose::Read(number) => {
+                let (context, status) = self.reads.taken(from, number, length)?;
+                Some(RailEvent::Completed { context, status })
+            }
+            Purpose::Write { transfer, notice, .. } => {
+                let notice = notice?;
+                // The announcement with the notice was the last one. The other pieces have ended, or are here.
+                let all = self.under_way.iter_mut().flatten().chain(&mut self.waiting);
+                let mut others = all.filter(|other| other.is_of_write(from, transfer));
+                match others.next().map(|other| &mut other.purpose) {
+                    Some(Purpose::Write { notice: later, .. }) => *later = Some(notice),
+                    _ => return Some(RailEvent::Notice { from, notice }),
+                }
+                None
+            }
         }
     }
 
@@ -158,19 +231,61 @@ impl Fetches {
 }
 
 impl OfiRail {
-    /// Takes an announcement of a peer.
+    /// Takes an announcement of a piece of a write.
     pub(super) fn fetch(
         &self,
         from: u32,
         announcement: Announcement,
         inbox: &mut Inbox,
     ) -> Result<(), Malformed> {
-        let fetches = &mut inbox.fetches;
+        let Announcement { block, length, transfer, key, permit, remaining, notice, .. } =
+            announcement;
+        if length > remaining {
+            return Err(Malformed("a piece longer than its write"));
+        }
+        let target = self.target(&announcement);
+        let purpose = Purpose::Write { transfer, keys: [key, permit], notice };
+        self.fetch_to(from, (block, length), target, purpose, &mut inbox.fetches)
+    }
+
+    /// Takes an announcement of a piece of a read.
+    pub(super) fn fetch_read(
+        &self,
+        from: u32,
+        piece: ReadPiece,
+        inbox: &mut Inbox,
+    ) -> Result<(), Malformed> {
+        let target = inbox.fetches.reads.announced(from, &piece)?;
+        let (at, purpose) = ((piece.block, piece.length), Purpose::Read(piece.read));
+        self.fetch_to(from, at, target, purpose, &mut inbox.fetches)
+    }
+
+    /// Takes the end of a read, of which no further piece comes.
+    pub(super) fn end_read(
+        &self,
+        from: u32,
+        number: u32,
+        inbox: &mut Inbox,
+    ) -> Result<(), Malformed> {
+        let ended = inbox.fetches.reads.refused(from, number)?;
+        inbox.arrived.extend(ended.map(completed));
+        Ok(())
+    }
+
+    /// Reads a piece of a peer to its target, or refuses it if it has none.
+    fn fetch_to(
+        &self,
+        from: u32,
+        (block, length): (u32, u32),
+        target: Option<(NonNull<[u8]>, *mut c_void)>,
+        purpose: Purpose,
+        fetches: &mut Fetches,
+    ) -> Result<(), Malformed> {
         if fetches.exposed[from as usize].is_none() {
             return Err(Malformed("an announcement from no memory"));
         }
-        let (block, length) = (announcement.block as usize, announcement.length as usize);
-        if block >= BLOCKS || length == 0 || length > (BLOCKS - block) * BLOCK_BYTES {
+        let (start, bytes) = (block as usize, length as usize);
+        if start >= BLOCKS || bytes == 0 || bytes > (BLOCKS - start) * BLOCK_BYTES {
             return Err(Malformed("an announcement beyond its memory"));
         }
         let announced = &mut fetches.announced[from as usize];
@@ -178,20 +293,21 @@ impl OfiRail {
             return Err(Malformed("an announcement of bytes that are announced already"));
         }
         *announced |= 1 << block;
-        match self.target(&announcement) {
+        match target {
             Some((local, descriptor)) => {
-                fetches.waiting.push_back(Fetch { from, announcement, local, descriptor });
+                let fetch = Fetch { from, block, length, purpose, local, descriptor };
+                fetches.waiting.push_back(fetch);
                 self.begin_fetches(fetches);
             }
             None => {
-                fetches.answer(from, announcement.block, CompletionStatus::RemoteAccess);
+                fetches.answer(from, block, CompletionStatus::RemoteAccess);
                 self.send_answers(fetches);
             }
         }
         Ok(())
     }
 
-    /// Returns the memory for the bytes of an announcement, if the claim is allowed.
+    /// Returns the memory for the bytes of an announcement, if the claim of its write is allowed.
     fn target(&self, announcement: &Announcement) -> Option<(NonNull<[u8]>, *mut c_void)> {
         let claim = |key, offset| KeyClaim { key, offset };
         let is_allowed = |permit| {
@@ -201,11 +317,52 @@ impl OfiRail {
         if announcement.permit != 0 && !is_allowed(announcement.permit) {
             return None;
         }
-        let length = u64::from(announcement.length);
+        let remaining = u64::from(announcement.remaining);
         let at = claim(announcement.key, announcement.offset);
-        let start = self.registrations.with(at, length, Access::REMOTE_WRITE, |start| start)?;
+        let start = self.registrations.with(at, remaining, Access::REMOTE_WRITE, |start| start)?;
         let descriptor = self.local_descriptor(announcement.key)?;
         Some((NonNull::slice_from_raw_parts(start, announcement.length as usize), descriptor))
+    }
+
+    /// Posts a long read. `None` if it is to be carried out by frames.
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for writes, and be used by nobody else, until the read has ended, or
+    /// [`cancel_long`](crate::Rail::cancel_long) has returned, or `deregister` with its local key has.
+    pub(super) unsafe fn ask(
+        &self,
+        to: u32,
+        (local, local_key): (NonNull<[u8]>, Option<KeyNumber>),
+        remote: &RailAddress,
+        permit: u64,
+        context: u64,
+    ) -> Option<Result<(), RailError>> {
+        let length = u32::try_from(local.len()).ok().filter(|length| *length > 0)?;
+        let descriptor = match local_key {
+            Some(key) => self.local_descriptor(key.number())?,
+            None if self.endpoint.needs_local() => return None,
+            None => std::ptr::null_mut(),
+        };
+        let mut inbox = self.inbox.lock();
+        let fetches = &mut inbox.fetches;
+        // Whoever deregisters the key does so before it cancels, under this lock.
+        if local_key.is_some_and(|key| !self.registrations.contains(key)) {
+            return None;
+        }
+        if let Err(error) = self.peer(to) {
+            return Some(Err(error));
+        }
+        fetches.exposed[to as usize]?;
+        let no_room = Some(Err(RailError::NoRoom { process: to }));
+        let Some(number) = fetches.reads.free(to) else { return no_room };
+        let (key, offset) = (remote.key.number(), remote.offset);
+        let request = ReadRequest { number, length, key, offset, permit };
+        if !self.packets().push_control(to, Control::Read(request)) {
+            return no_room;
+        }
+        fetches.reads.add(to, number, LongRead { local, local_key, descriptor, context });
+        Some(Ok(()))
     }
 
     /// Goes on with fetches. Returns the number of completions.
@@ -223,11 +380,7 @@ impl OfiRail {
                 count = taken;
                 for completion in &batch[..taken] {
                     let Some(fetch) = fetches.end(completion.op_context) else { continue };
-                    let Fetch { from, announcement, .. } = fetch;
-                    if let Some(notice) = announcement.notice {
-                        arrived.push_back(Arrived::Event(RailEvent::Notice { from, notice }));
-                    }
-                    fetches.answer(from, announcement.block, CompletionStatus::Success);
+                    arrived.extend(fetches.arrived(&fetch).map(Arrived::Event));
                 }
             }
             Some(Taken::Failure(entry)) => {
@@ -245,7 +398,7 @@ impl OfiRail {
 
     /// Passes fetches to the provider.
     fn begin_fetches(&self, fetches: &mut Fetches) {
-        while let Some(&Fetch { from, announcement, local, descriptor }) = fetches.waiting.front() {
+        while let Some(&Fetch { from, block, local, descriptor, .. }) = fetches.waiting.front() {
             let Some(free) = fetches.under_way.iter().position(Option::is_none) else { return };
             if fetches.reader.is_none() {
                 fetches.reader = self.open_reader();
@@ -254,10 +407,11 @@ impl OfiRail {
             let peer = self.outgoing.peer(from).filter(|peer| !peer.has_failed());
             let parts = fetches.reader.as_ref().zip(peer).zip(exposed);
             let started = parts.map(|((reader, peer), exposed)| {
-                let remote = exposed.at(u64::from(announcement.block) * BLOCK_BYTES as u64);
+                let remote = exposed.at(u64::from(block) * BLOCK_BYTES as u64);
                 let context = fetches.contexts.pointer(free);
-                // SAFETY: the memory is registered for writes of peers until its fetches were cancelled,
-                // which closes the reader; this peer claims to write there now. The context is free.
+                // SAFETY: the memory is registered for writes of peers, or that of a read of this process, until
+                // its fetches were cancelled, which closes the reader; this peer claims to write there now,
+                // or the read asks for that. The context is free.
                 unsafe { reader.read(peer.address(), remote, local, descriptor, context) }
             });
             match started {
@@ -301,11 +455,39 @@ impl OfiRail {
         }
     }
 
-    /// Ends the fetches that need a key, which no longer opens anything.
+    /// Ends the fetches that need a key, which no longer opens anything, and own operations whose memory has it.
     pub(super) fn close_key(&self, key: KeyNumber) {
         let mut inbox = self.inbox.lock();
-        inbox.fetches.close(key);
-        self.begin_fetches(&mut inbox.fetches);
-        self.send_answers(&mut inbox.fetches);
+        let Inbox { fetches, arrived, .. } = &mut *inbox;
+        let is_idle = arrived.is_empty();
+        fetches.close(key, |context| {
+            arrived.push_back(completed((context, CompletionStatus::LocalProtection)));
+        });
+        self.begin_fetches(fetches);
+        self.send_answers(fetches);
+        let has_ended = is_idle && !arrived.is_empty();
+        drop(inbox);
+        if let Some(announcements) = &self.announcements {
+            announcements.close(key);
+        }
+        if has_ended || self.announcements.as_ref().is_some_and(Announcements::has_ended) {
+            self.wake();
+        }
     }
+
+    /// Forgets a long read, whose memory is not used afterwards.
+    pub(super) fn cancel_read(&self, from: u32, context: u64) {
+        let mut inbox = self.inbox.lock();
+        let fetches = &mut inbox.fetches;
+        let is_it = |process, read: &LongRead| process == from && read.context == context;
+        if let Some((process, number)) = fetches.reads.find(is_it) {
+            fetches.cancel_read(process, number);
+            self.begin_fetches(fetches);
+            self.send_answers(fetches);
+        }
+    }
+}
+
+fn completed((context, status): (u64, CompletionStatus)) -> Arrived {
+    Arrived::Event(RailEvent::Completed { context, status })
 }

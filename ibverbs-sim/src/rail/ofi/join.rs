@@ -113,8 +113,8 @@ impl OfiEnd {
         let slots_registered = register(&slots, abi::TRANSMIT)?;
         let buffers_registered = register(&buffers, abi::RECV)?;
         let outgoing = Outgoing::new(run, own, peers, slots, slots_registered);
-        let announcements =
-            endpoint.reads_directly().then(|| Announcements::new(&endpoint, run)).transpose()?;
+        let announce = || Announcements::new(&endpoint, run, addresses.len());
+        let announcements = endpoint.reads_directly().then(announce).transpose()?;
         let parts =
             Joined { endpoint, outgoing, buffers, buffers_registered, announcements, control, run };
         OfiRail::new(parts)

@@ -5,18 +5,21 @@
 //!
 //! - A message, and every other frame, is a message of libfabric with an envelope before it, in memory
 //!   of this crate on both sides.
-//! - Short writes, and reads, are carried out by frames, as in the rail of packets.
-//! - A long write is a rendezvous: this process *announces* its bytes in memory of this crate that peers
-//!   may read, and the owner of the target *fetches* them, by RMA, to where they belong. The owner checks the
+//! - Short writes and reads are carried out by frames, as in the rail of packets.
+//! - A long write is a rendezvous: this process *announces* its bytes, piece by piece, in memory of this crate that
+//!   peers may read, and the owner of the target *fetches* them, by RMA, to where they belong. The owner checks the
 //!   claim before, and cancels the fetch as it closes the memory: no peer ever writes by itself, so a
-//!   claim that is refused, or a peer that ends or stops, breaks nothing. Neither the order of writes
-//!   nor a notice of the provider is relied on.
+//!   claim that is refused, or a peer that ends or stops, breaks nothing.
+//! - A long read asks the owner of the bytes, which checks the claim and announces them in the same way. Whoever
+//!   has asked fetches them.
+//! - RMA is nothing but these fetches. Neither the order of writes, nor that of the bytes of one, nor a notice of the
+//!   provider is relied on.
 //! - A connection over sockets to each peer, the *control connection*, carries nothing. Its end shows
 //!   that the peer has ended, which libfabric does not say while nothing is under way.
 //!
 //! Modules: `abi`, `library`, `object`, `queue`, `endpoint` are the interface of the library, each safer than the
 //! one before; `choice` and `providers` choose the provider; `packet`, `memory`, `outgoing`, `incoming`
-//! are what is sent and received; `announcements`, `fetches`, `reader` are long writes;
+//! are what is sent and received; `blocks`, `transfers`, `announcements`, `fetches`, `reads`, `reader` are long writes and reads;
 //! `rail` is the rail, `progress` what it does with completions, and `join` makes one.
 //!
 //! **Threads**: any thread sends. One at a time takes completions, under the lock of the inbox, and makes
@@ -24,6 +27,7 @@
 
 mod abi;
 mod announcements;
+mod blocks;
 mod choice;
 mod endpoint;
 mod error;
@@ -40,6 +44,8 @@ mod providers;
 mod queue;
 mod rail;
 mod reader;
+mod reads;
+mod transfers;
 
 pub use self::choice::OfiChoice;
 pub use self::error::OfiError;

@@ -58,24 +58,58 @@ pub(super) enum Control {
     Greeting(Option<Exposed>),
     /// Last frame to a process.
     Parting,
-    /// Announcement of the bytes of a write.
+    /// Announcement of a piece of a write.
     Announcement(Announcement),
+    /// Read of memory of the receiver.
+    Read(ReadRequest),
+    /// Announcement of a piece of the answer to a read.
+    ReadPiece(ReadPiece),
+    /// End of the answer to a read, of which no further piece is announced.
+    ReadRefused { read: u32 },
     /// Answer to the announcement that begins with a block: its bytes are where they belong, or refused.
     Fetched { block: u32, status: CompletionStatus },
 }
 
-/// Bytes of a write, which the target may read until it has answered.
+/// Piece of a write, which the target may read until it has answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Announcement {
     /// First block of the bytes in the memory with what their process announces.
     pub(super) block: u32,
     pub(super) length: u32,
+    /// Number that the pieces of a write have in common, of 24 bits.
+    pub(super) transfer: u32,
     /// Number of the key of their target, and the offset there.
     pub(super) key: u64,
     pub(super) offset: u64,
     /// Number of a second key that the write needs; 0 for none.
     pub(super) permit: u64,
+    /// Bytes of the write from the start of the piece.
+    pub(super) remaining: u32,
+    /// Notice after the last piece, which has it, and all before it.
     pub(super) notice: Option<u32>,
+}
+
+/// Read of memory of the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReadRequest {
+    /// Number of the read at its sender.
+    pub(super) number: u32,
+    pub(super) length: u32,
+    pub(super) key: u64,
+    pub(super) offset: u64,
+    /// Number of a second key that the read needs; 0 for none.
+    pub(super) permit: u64,
+}
+
+/// Piece of the answer to a read, which its receiver may read until it has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReadPiece {
+    pub(super) block: u32,
+    pub(super) length: u32,
+    /// Number of the read.
+    pub(super) read: u32,
+    /// Offset from the start of the read.
+    pub(super) offset: u32,
 }
 
 const GREETING: u64 = 32;
@@ -83,6 +117,12 @@ const PARTING: u64 = 33;
 const ANNOUNCEMENT: u64 = 34;
 const ANNOUNCEMENT_WITH_NOTICE: u64 = 35;
 const FETCHED: u64 = 36;
+const READ: u64 = 37;
+const READ_PIECE: u64 = 38;
+const READ_REFUSED: u64 = 39;
+
+/// Bits of a block in the word that it shares with a transfer.
+const BLOCK_BITS: u32 = 8;
 
 impl Control {
     /// Returns `true` if the first word of a frame is one of control.
@@ -96,11 +136,27 @@ impl Control {
             Self::Greeting(None) => (GREETING, &[]),
             Self::Greeting(Some(Exposed { key, start })) => (GREETING, &[key, start]),
             Self::Parting => (PARTING, &[]),
-            Self::Announcement(Announcement { block, length, key, offset, permit, notice }) => {
+            Self::Announcement(Announcement {
+                block,
+                length,
+                transfer,
+                key,
+                offset,
+                permit,
+                remaining,
+                notice,
+            }) => {
                 let kind = if notice.is_some() { ANNOUNCEMENT_WITH_NOTICE } else { ANNOUNCEMENT };
-                let notice = u64::from(notice.unwrap_or(0));
-                (kind, &[pair(block, length), key, offset, permit, notice])
+                let (first, last) = (block | transfer << BLOCK_BITS, notice.unwrap_or(0));
+                (kind, &[pair(first, length), key, offset, permit, pair(last, remaining)])
             }
+            Self::Read(ReadRequest { number, length, key, offset, permit }) => {
+                (READ, &[pair(number, length), key, offset, permit])
+            }
+            Self::ReadPiece(ReadPiece { block, length, read, offset }) => {
+                (READ_PIECE, &[pair(block, length), pair(read, offset)])
+            }
+            Self::ReadRefused { read } => (READ_REFUSED, &[u64::from(read)]),
             Self::Fetched { block, status } => (FETCHED, &[pair(block, status_number(status))]),
         };
         let mut head = [0; MAX_HEAD];
@@ -121,12 +177,31 @@ impl Control {
             (PARTING, []) => Ok(Self::Parting),
             (
                 kind @ (ANNOUNCEMENT | ANNOUNCEMENT_WITH_NOTICE),
-                &[first, key, offset, permit, notice],
+                &[first, key, offset, permit, last],
             ) => {
-                let (block, length) = split(first);
-                let notice = (kind == ANNOUNCEMENT_WITH_NOTICE).then_some(notice as u32);
-                Ok(Self::Announcement(Announcement { block, length, key, offset, permit, notice }))
+                let ((first, length), (notice, remaining)) = (split(first), split(last));
+                let (block, transfer) = (first & ((1 << BLOCK_BITS) - 1), first >> BLOCK_BITS);
+                let notice = (kind == ANNOUNCEMENT_WITH_NOTICE).then_some(notice);
+                Ok(Self::Announcement(Announcement {
+                    block,
+                    length,
+                    transfer,
+                    key,
+                    offset,
+                    permit,
+                    remaining,
+                    notice,
+                }))
             }
+            (READ, &[first, key, offset, permit]) => {
+                let (number, length) = split(first);
+                Ok(Self::Read(ReadRequest { number, length, key, offset, permit }))
+            }
+            (READ_PIECE, &[first, second]) => {
+                let ((block, length), (read, offset)) = (split(first), split(second));
+                Ok(Self::ReadPiece(ReadPiece { block, length, read, offset }))
+            }
+            (READ_REFUSED, &[read]) => Ok(Self::ReadRefused { read: read as u32 }),
             (FETCHED, &[first]) => {
                 let (block, number) = split(first);
                 Ok(Self::Fetched { block, status: status(number)? })
@@ -155,14 +230,26 @@ mod tests {
     fn every_frame_of_control_comes_back() {
         let exposed = Exposed { key: u64::MAX, start: 1 << 40 };
         let (key, offset, permit) = (7 << 32, u64::MAX, 1);
-        let announcement =
-            Announcement { block: 127, length: u32::MAX, key, offset, permit, notice: None };
+        let announcement = Announcement {
+            block: 127,
+            length: u32::MAX,
+            transfer: (1 << 24) - 1,
+            key,
+            offset,
+            permit,
+            remaining: u32::MAX - 1,
+            notice: None,
+        };
+        let (number, length) = (63, u32::MAX);
         for control in [
             Control::Greeting(None),
             Control::Greeting(Some(exposed)),
             Control::Parting,
             Control::Announcement(announcement),
             Control::Announcement(Announcement { notice: Some(u32::MAX), ..announcement }),
+            Control::Read(ReadRequest { number, length, key, offset, permit }),
+            Control::ReadPiece(ReadPiece { block: 127, length, read: number, offset: 7 }),
+            Control::ReadRefused { read: number },
             Control::Fetched { block: 3, status: CompletionStatus::RemoteAccess },
         ] {
             let (head, words) = control.encode();

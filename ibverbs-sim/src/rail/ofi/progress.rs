@@ -14,7 +14,7 @@ use super::{
     queue::Taken,
 };
 use crate::{
-    Wire,
+    CompletionStatus, Wire,
     rail::{
         LossReason, RailEvent,
         frame::{self, Frame, Malformed},
@@ -236,12 +236,17 @@ impl OfiRail {
                 Ok(())
             }
             Control::Announcement(announcement) => self.fetch(from, announcement, inbox),
+            Control::ReadPiece(piece) => self.fetch_read(from, piece, inbox),
+            Control::ReadRefused { read } => self.end_read(from, read, inbox),
+            Control::Read(read) if read.length > 0 => {
+                let announcements = self.announcements.as_ref();
+                announcements.ok_or(Malformed("a read of another kind"))?.asked(from, read)
+            }
+            Control::Read(_) => Err(Malformed("a read of nothing")),
             Control::Fetched { block, status } => {
-                let announcements =
-                    self.announcements.as_ref().ok_or(Malformed("the end of no announcement"))?;
-                let ended = announcements.answered(from, block, status)?;
-                inbox.arrived.push_back(Arrived::Event(ended));
-                Ok(())
+                let announcements = self.announcements.as_ref();
+                let announcements = announcements.ok_or(Malformed("the end of no announcement"))?;
+                announcements.answered(from, block, status)
             }
             Control::Greeting(_) => Err(Malformed("a frame of control that does not follow")),
         }
@@ -265,14 +270,17 @@ impl OfiRail {
     fn lose(&self, process: u32, reason: LossReason, inbox: &mut Inbox) {
         let Some(peer) = self.outgoing.peer(process) else { return };
         if peer.lose() {
+            let Inbox { fetches, arrived, .. } = inbox;
+            let status = CompletionStatus::RetryExceeded;
+            let mut sink = |context| {
+                arrived.push_back(Arrived::Event(RailEvent::Completed { context, status }));
+            };
             // Before anybody learns of the loss, and gives memory back.
-            inbox.fetches.lose(process);
-            let arrived = &mut inbox.arrived;
+            fetches.lose(process, &mut sink);
             if let Some(announcements) = &self.announcements {
                 let has_left = reason == LossReason::Ended && !peer.has_failed();
                 let is_gone = has_left || self.control.is_lost(process);
-                announcements
-                    .lose(process, is_gone, &mut |event| arrived.push_back(Arrived::Event(event)));
+                announcements.lose(process, is_gone, &mut sink);
             }
             self.emulation.lose(process, reason, &mut |event| {
                 arrived.push_back(Arrived::event(event));

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "the contract of the trait is passed on to those who copy")]
-//! The rail itself: its peers, its registrations, and the thread that polls.
+//! The rail itself: its peers, its registrations, and the thread that polls. It has over 400 lines as each function of the
+//! trait is a few of them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -19,7 +20,7 @@ use talpf_primitives::{Mutex, TryLock};
 
 use super::{
     ALL_CONTEXTS, EAGER_BYTES, OfiError, abi,
-    announcements::{self, Announcements, LongWrite},
+    announcements::{Announcements, LongWrite},
     endpoint::{Endpoint, Registered},
     incoming::{Arrived, BUFFER_BYTES, BUFFERS},
     join::Joined,
@@ -55,7 +56,7 @@ pub struct OfiRail {
     /// Registration of the buffers, where the provider needs one.
     pub(super) buffers_registered: Option<Registered>,
     pub(super) outgoing: Outgoing,
-    /// Long writes of this process; `None` with a provider whose peers cannot read for them.
+    /// What peers read of this process; `None` with a provider by which they cannot.
     pub(super) announcements: Option<Announcements>,
     /// Registrations for local operations, where the provider needs them, by the numbers of their keys.
     local: Mutex<HashMap<u64, Registered>>,
@@ -87,11 +88,9 @@ struct PassedOn {
 impl OfiRail {
     /// Most bytes of a message.
     pub const MESSAGE_BYTES: usize = EAGER_BYTES;
-    /// Bytes of a write from which on its target reads them by RMA. For fewer, messages are faster: over
+    /// Bytes of a write, or a read, from which on they are fetched by RMA. For fewer, messages are faster: over
     /// TCP, a write of as many takes as long either way.
     pub const LONG_BYTES: usize = 128 << 10;
-    /// Most bytes of a write that its target reads by RMA.
-    pub const MAX_LONG_BYTES: usize = announcements::MAX_BYTES;
 
     pub(super) fn new(parts: Joined) -> Result<Self, OfiError> {
         let Joined { endpoint, outgoing, buffers, buffers_registered, announcements, control, run } =
@@ -209,25 +208,32 @@ impl OfiRail {
         unsafe { self.emulation.post(to, operation, &self.packets(), &self.registrations) }
     }
 
-    /// Announces the bytes of a long write; they are copied. `None` if it is to be carried out by frames.
+    /// Posts a long write. `None` if it is to be carried out by frames.
     ///
     /// # Safety
     ///
-    /// `local` must be valid for reads, and be changed by nobody, during the call.
-    unsafe fn announce(&self, to: u32, write: LongWrite) -> Option<Result<Posted, RailError>> {
+    /// `local` must be valid for reads, and be changed by nobody, until the write has ended, or
+    /// [`Rail::cancel_long`] has returned, or [`Rail::deregister`] with its local key has.
+    unsafe fn announce(&self, to: u32, write: LongWrite) -> Option<Result<(), RailError>> {
         let announcements = self.announcements.as_ref()?;
+        u32::try_from(write.local.len()).ok()?;
         if let Err(error) = self.peer(to) {
             return Some(Err(error));
         }
         // SAFETY: the contract of this function.
-        let posted = unsafe { announcements.post(to, write, &self.packets()) }?;
-        Some(posted.map(|()| Posted::UnderWay))
+        let posted =
+            unsafe { announcements.post(to, write, &self.packets(), &self.registrations) }?;
+        if announcements.has_ended() {
+            self.wake();
+        }
+        Some(posted)
     }
 
     /// Returns `true` if there was no room for a part of an operation.
     fn has_unsent_operations(&self) -> bool {
         let mut live = self.live();
-        self.announcements.as_ref().is_some_and(Announcements::has_unsent)
+        let has_unsent = |all: &Announcements| all.has_unsent() || all.has_waiting();
+        self.announcements.as_ref().is_some_and(has_unsent)
             || live.any(|(process, _)| self.emulation.has_unsent(process))
     }
 
@@ -286,8 +292,9 @@ impl Rail for OfiRail {
     unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError> {
         // SAFETY: the contract of this function.
         let key = unsafe { self.registrations.insert(memory, access)? };
-        let is_fetched_to = access.contains(Access::REMOTE_WRITE) && !memory.is_empty();
-        if is_fetched_to && self.endpoint.needs_local() {
+        let is_written =
+            access.contains(Access::REMOTE_WRITE) || access.contains(Access::LOCAL_WRITE);
+        if is_written && !memory.is_empty() && self.endpoint.needs_local() {
             let wanted = key.number().rotate_left(u32::BITS);
             // SAFETY: the contract of this function: deregistering waits for fetches, and closes this.
             let registered = unsafe { self.endpoint.register(memory, abi::READ, wanted) };
@@ -331,10 +338,10 @@ impl Rail for OfiRail {
         if local.len() >= Self::LONG_BYTES {
             let (key, offset) = (remote.key.number(), remote.offset);
             let announcement = Announcement { key, offset, notice, ..Announcement::default() };
-            let write = LongWrite { local, announcement, context };
+            let write = LongWrite { local, local_key: None, announcement, context };
             // SAFETY: the contract of this function.
             if let Some(posted) = unsafe { self.announce(to, write) } {
-                return posted;
+                return posted.map(|()| Posted::UnderWay);
             }
         }
         // SAFETY: as above.
@@ -344,7 +351,7 @@ impl Rail for OfiRail {
     unsafe fn write_long(
         &self,
         to: u32,
-        local: NonNull<[u8]>,
+        (local, local_key): (NonNull<[u8]>, &RailKey),
         remote: &RailAddress,
         permit: &RailKey,
         context: u64,
@@ -355,9 +362,38 @@ impl Rail for OfiRail {
         if local.len() < Self::LONG_BYTES || permit == 0 {
             return Ok(false);
         }
+        let local_key = Some(KeyNumber::from_claim(local_key.number()));
+        let write = LongWrite { local, local_key, announcement, context };
         // SAFETY: the contract of this function.
-        let posted = unsafe { self.announce(to, LongWrite { local, announcement, context }) };
-        posted.map_or(Ok(false), |posted| posted.map(|_| true))
+        let posted = unsafe { self.announce(to, write) };
+        posted.map_or(Ok(false), |posted| posted.map(|()| true))
+    }
+
+    unsafe fn read_long(
+        &self,
+        to: u32,
+        (local, local_key): (NonNull<[u8]>, &RailKey),
+        remote: &RailAddress,
+        permit: &RailKey,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        if local.len() < Self::LONG_BYTES || permit.number() == 0 {
+            return Ok(false);
+        }
+        self.peer(to)?;
+        let local = (local, Some(KeyNumber::from_claim(local_key.number())));
+        // SAFETY: the contract of this function.
+        let posted = unsafe { self.ask(to, local, remote, permit.number(), context) };
+        posted.map_or(Ok(false), |posted| posted.map(|()| true))
+    }
+
+    fn cancel_long(&self, to: u32, context: u64) {
+        if self.outgoing.peer(to).is_some()
+            && let Some(announcements) = &self.announcements
+        {
+            announcements.cancel(to, context);
+            self.cancel_read(to, context);
+        }
     }
 
     unsafe fn read(
@@ -367,7 +403,14 @@ impl Rail for OfiRail {
         remote: &RailAddress,
         context: u64,
     ) -> Result<Posted, RailError> {
-        // SAFETY: the contract of this function.
+        if local.len() >= Self::LONG_BYTES {
+            self.peer(to)?;
+            // SAFETY: the contract of this function.
+            if let Some(posted) = unsafe { self.ask(to, (local, None), remote, 0, context) } {
+                return posted.map(|()| Posted::UnderWay);
+            }
+        }
+        // SAFETY: as above.
         unsafe { self.emulate(to, OperationKind::Read, local, remote, context) }
     }
 
@@ -385,10 +428,19 @@ impl Rail for OfiRail {
         let is_in_vain = self.advance(&mut inbox) == 0;
         inbox.polls_in_vain += u32::from(is_in_vain);
         self.check_ends(&mut inbox, is_in_vain);
+        if let Some(announcements) = &self.announcements {
+            announcements.take_ended(|context, status| {
+                let ended = RailEvent::Completed { context, status };
+                inbox.arrived.push_back(Arrived::Event(ended));
+            });
+        }
         if events.is_empty() {
             mem::swap(events, &mut inbox.arrived);
         }
         drop(inbox);
+        if let Some(announcements) = &self.announcements {
+            announcements.go_on(&self.packets(), &self.registrations);
+        }
         let mut count = 0;
         while let Some(arrived) = events.pop_front() {
             count += 1;
@@ -426,12 +478,17 @@ impl Rail for OfiRail {
         let is_silent = |process: u32| self.silent[process as usize].load(Ordering::Acquire);
         let ends = |process: u32| inbox.peers[process as usize].since_end.is_some();
         let mut live = self.live();
-        if !inbox.arrived.is_empty() || live.any(|(process, _)| is_silent(process) || ends(process))
+        if !inbox.arrived.is_empty()
+            || live.any(|(process, _)| is_silent(process) || ends(process))
+            || self.announcements.as_ref().is_some_and(Announcements::may_go_on)
         {
             return Armed::Ready;
         }
         // Room in what the provider queues is no event.
-        if inbox.fetches.has_waiting() || self.has_unsent_operations() {
+        if inbox.fetches.has_waiting()
+            || self.announcements.as_ref().is_some_and(Announcements::has_unsent)
+            || self.live().any(|(process, _)| self.emulation.has_unsent(process))
+        {
             return Armed::Nothing;
         }
         let reads = inbox.fetches.reader().map(|reader| &reader.queue);

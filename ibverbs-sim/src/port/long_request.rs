@@ -1,10 +1,10 @@
-//! Numbers of long writes, which the rail carries out.
+//! Numbers of long requests, whose data the rail moves.
 
 use crate::QueuePairNumber;
 
-/// Request of a queue pair whose data the rail writes.
+/// Request of a queue pair whose data the rail writes or reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LongWrite {
+pub(crate) struct LongRequest {
     pub(crate) queue_pair: QueuePairNumber,
     /// Low bits of the number of the connection, which a reset changes.
     pub(crate) connection: u8,
@@ -12,8 +12,8 @@ pub(crate) struct LongWrite {
     pub(crate) psn: u32,
 }
 
-impl LongWrite {
-    /// Returns the number by which the rail names the write.
+impl LongRequest {
+    /// Returns the number by which the rail names the request.
     pub(crate) fn number(self) -> u64 {
         let low = u32::from(self.connection) << 24 | self.psn;
         u64::from(self.queue_pair.0) << 32 | u64::from(low)
@@ -34,11 +34,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_is_known_by_its_number() {
+    fn a_request_is_known_by_its_number() {
         for (queue_pair, connection, psn) in [(1, 0, 0), (u32::MAX, u8::MAX, 0xff_ffff), (7, 3, 9)]
         {
-            let write = LongWrite { queue_pair: QueuePairNumber(queue_pair), connection, psn };
-            assert_eq!(LongWrite::from_number(write.number()), write);
+            let request = LongRequest { queue_pair: QueuePairNumber(queue_pair), connection, psn };
+            assert_eq!(LongRequest::from_number(request.number()), request);
         }
     }
 }
