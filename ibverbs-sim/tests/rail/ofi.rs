@@ -21,9 +21,11 @@ pub(crate) fn providers() -> Vec<String> {
     }
 }
 
-/// Makes two rails on a provider.
+/// Makes two rails on a provider, in the strict form that the environment asks for, in `IBVERBS_SIM_TEST_OFI`.
 pub(crate) fn pair(provider: &str) -> [Arc<dyn Rail>; 2] {
-    let rails = OfiRail::mesh(2, &provider.parse().unwrap()).unwrap();
+    let forms = std::env::var("IBVERBS_SIM_TEST_OFI").ok();
+    let choice = [provider].into_iter().chain(forms.as_deref()).collect::<Vec<_>>().join(",");
+    let rails = OfiRail::mesh(2, &choice.parse().unwrap()).unwrap();
     let rails: Vec<_> = rails.into_iter().map(|rail| Arc::new(rail) as Arc<dyn Rail>).collect();
     rails.try_into().unwrap_or_else(|_| panic!("two rails"))
 }
@@ -67,6 +69,23 @@ fn a_choice_that_there_is_not_is_named_with_what_there_is() {
         matches!(&refused, OfiError::Refused { reason, usable, .. } if reason.contains("deprecated") && usable.contains(&provider)),
         "{refused}"
     );
+}
+
+/// A provider that promises no more than some networks do.
+#[test]
+fn each_strict_form_keeps_the_rules_of_rails() {
+    for provider in providers() {
+        for form in ["order", "full", "keys", "local", "endpoint", "order+full+keys+local"] {
+            println!("{provider}, {form}");
+            let choice = format!("{provider},strict={form}").parse().unwrap();
+            let rails = OfiRail::mesh(2, &choice).unwrap();
+            assert_eq!(rails[0].limits().long_bytes.is_none(), form == "endpoint");
+            let rails: Vec<_> =
+                rails.into_iter().map(|rail| Arc::new(rail) as Arc<dyn Rail>).collect();
+            let mut ends = Ends::new(rails.try_into().unwrap_or_else(|_| panic!("two rails")));
+            conformance::all(&mut ends);
+        }
+    }
 }
 
 #[test]

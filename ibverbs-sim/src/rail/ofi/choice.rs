@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use super::OfiError;
+use super::{
+    OfiError,
+    strict::{NoForms, Strict},
+};
 
 /// Choice of the provider of libfabric that a rail runs on, and of an interface: `tcp`,
 /// `tcp,iface=eth0`, `iface=eth0`, or nothing.
@@ -14,6 +17,8 @@ pub struct OfiChoice {
     /// Name of the interface, as libfabric calls it; `None` for the one with the address of this
     /// machine.
     pub interface: Option<String>,
+    /// Forms in which the provider is stricter than it is, for tests.
+    pub(super) strict: Strict,
 }
 
 /// Most bytes of a name.
@@ -27,6 +32,11 @@ impl FromStr for OfiChoice {
         let refused = || OfiError::Choice { text: text.to_owned() };
         for part in text.split(',').filter(|_| !text.is_empty()) {
             let (field, name) = match part.split_once('=') {
+                _ if !choice.strict.is_none() => return Err(refused()),
+                Some(("strict", forms)) => {
+                    choice.strict = forms.parse().map_err(|NoForms| refused())?;
+                    continue;
+                }
                 Some(("iface", name)) => (&mut choice.interface, name),
                 None if choice.interface.is_none() => (&mut choice.provider, part),
                 _ => return Err(refused()),
@@ -41,12 +51,11 @@ impl FromStr for OfiChoice {
 
 impl fmt::Display for OfiChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let provider = self.provider.as_deref().unwrap_or_default();
-        match &self.interface {
-            Some(name) if provider.is_empty() => write!(f, "iface={name}"),
-            Some(name) => write!(f, "{provider},iface={name}"),
-            None => f.write_str(provider),
-        }
+        let interface = self.interface.as_ref().map(|name| format!("iface={name}"));
+        let strict = (!self.strict.is_none()).then(|| format!("strict={}", self.strict));
+        let parts: Vec<_> =
+            [self.provider.clone(), interface, strict].into_iter().flatten().collect();
+        f.write_str(&parts.join(","))
     }
 }
 
@@ -56,7 +65,15 @@ mod tests {
 
     #[test]
     fn choices_come_back() {
-        for text in ["", "tcp", "tcp;ofi_rxm", "tcp,iface=eth0", "iface=eth0"] {
+        for text in [
+            "",
+            "tcp",
+            "tcp;ofi_rxm",
+            "tcp,iface=eth0",
+            "iface=eth0",
+            "strict=full",
+            "tcp,iface=lo,strict=order+keys",
+        ] {
             assert_eq!(text.parse::<OfiChoice>().unwrap().to_string(), text);
         }
     }
@@ -64,9 +81,19 @@ mod tests {
     #[test]
     fn a_text_that_is_no_choice_is_named() {
         let long = "x".repeat(MAX_NAME + 1);
-        for text in
-            [",", "tcp,", "tcp,eth0", "iface=", "iface=a,iface=b", "iface=a,tcp", "a=b", &long]
-        {
+        for text in [
+            ",",
+            "tcp,",
+            "tcp,eth0",
+            "iface=",
+            "iface=a,iface=b",
+            "iface=a,tcp",
+            "a=b",
+            "strict=",
+            "strict=full,tcp",
+            "strict=full,strict=order",
+            &long,
+        ] {
             let error = text.parse::<OfiChoice>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("{text:?} is no choice")), "{error}");
         }

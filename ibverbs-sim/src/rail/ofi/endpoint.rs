@@ -7,6 +7,7 @@ use std::{
     ffi::{c_int, c_void},
     net::IpAddr,
     ptr::{self, NonNull},
+    sync::Arc,
 };
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
     providers,
     queue::Queue,
     reader::Reader,
+    strict::Imitation,
 };
 
 /// Most bytes of the address of an endpoint.
@@ -42,7 +44,11 @@ pub(super) struct Endpoint {
     /// Most bytes of a message that needs no memory until it was sent.
     pub(super) inject_bytes: usize,
     memory_mode: i32,
+    /// `true` if memory has to be bound to an endpoint.
+    binds: bool,
     key_bytes: usize,
+    /// Strict forms of the provider, for tests.
+    imitation: Arc<Imitation>,
 }
 
 /// Outcome of a call that starts something.
@@ -105,7 +111,8 @@ impl Endpoint {
                 (domain_calls.av_open)(domain.pointer(), attributes, place, none)
             })
         })?;
-        let queue = Queue::open(&domain, &domain_calls, check)?;
+        let imitation = Arc::new(Imitation::new(choice.strict));
+        let queue = Queue::open(&domain, &domain_calls, imitation.late(), check)?;
         let endpoint = create(&domain, &domain_calls, &info, &queue, &addresses)?;
         // SAFETY: the functions of an object stay as long as that.
         let options = unsafe { endpoint.record().ops.read() };
@@ -140,8 +147,10 @@ impl Endpoint {
             fabric,
             info,
             inject_bytes,
-            memory_mode,
+            memory_mode: memory_mode | imitation.forms().memory_mode(),
+            binds: memory_mode & abi::MR_ENDPOINT != 0,
             key_bytes,
+            imitation,
         })
     }
 
@@ -212,6 +221,7 @@ impl Endpoint {
         let trywait = self.operations.fabric.trywait;
         // SAFETY: network and completion queue are open.
         queue.descriptor().is_some()
+            && !queue.has_late()
             && unsafe { trywait(self.fabric.pointer(), &raw mut object, 1) } == 0
     }
 
@@ -219,14 +229,18 @@ impl Endpoint {
     pub(super) fn open_reader(&self) -> Result<Reader, OfiError> {
         let check = |call, result| self.check(call, result);
         let Self { operations, domain, info, addresses, .. } = self;
-        let queue = Queue::open(domain, &operations.domain, check)?;
+        let late = self.imitation.late();
+        let queue = Queue::open(domain, &operations.domain, late, check)?;
         let endpoint = create(domain, &operations.domain, info, &queue, addresses)?;
         check("fi_enable", endpoint.enable())?;
-        Ok(Reader::new(endpoint, queue))
+        Ok(Reader::new(endpoint, queue, Arc::clone(&self.imitation)))
     }
 
     /// Sends a message whose memory can be used again at once.
     pub(super) fn inject(&self, to: abi::Address, bytes: &[u8]) -> Started {
+        if self.imitation.is_full() {
+            return Started::NoRoom;
+        }
         let start = bytes.as_ptr().cast();
         let inject = self.operations.send.inject;
         // SAFETY: the endpoint is open, and the bytes are valid during the call.
@@ -245,6 +259,9 @@ impl Endpoint {
         registered: Option<&Registered>,
         context: *mut c_void,
     ) -> Started {
+        if self.imitation.is_full() {
+            return Started::NoRoom;
+        }
         let (start, length) = (bytes.cast::<c_void>().as_ptr(), bytes.len());
         let (endpoint, descriptor) = (self.endpoint.pointer(), descriptor_of(registered));
         let send = self.operations.send.send;
@@ -264,6 +281,9 @@ impl Endpoint {
         registered: Option<&Registered>,
         context: *mut c_void,
     ) -> Started {
+        if self.imitation.is_full() {
+            return Started::NoRoom;
+        }
         let room = libc::iovec { iov_base: memory.cast().as_ptr(), iov_len: memory.len() };
         let mut descriptor = descriptor_of(registered);
         let message = abi::Message {
@@ -307,7 +327,7 @@ impl Endpoint {
         key: u64,
     ) -> Result<Registered, OfiError> {
         let bits = 8 * self.key_bytes.clamp(1, size_of::<u64>()) as u32;
-        let key = key >> (u64::BITS - bits);
+        let key = self.imitation.key(key) >> (u64::BITS - bits);
         let (start, length) = (memory.cast::<c_void>().as_ptr(), memory.len());
         let (domain, reg) = (self.domain.fid(), self.operations.memory.reg);
         let object: Object<abi::MemoryRegion> = make(|place| {
@@ -316,7 +336,7 @@ impl Endpoint {
             let result = unsafe { reg(domain, start, length, access, 0, key, 0, place, none) };
             self.check("fi_mr_reg", result)
         })?;
-        if self.memory_mode & abi::MR_ENDPOINT != 0 {
+        if self.binds {
             self.check("fi_mr_bind", object.bind(&self.endpoint, 0))?;
             self.check("fi_mr_enable", object.enable())?;
         }

@@ -20,7 +20,7 @@
 //! Modules: `abi`, `library`, `object`, `queue`, `endpoint` are the interface of the library, each safer than the
 //! one before; `choice` and `providers` choose the provider; `packet`, `memory`, `outgoing`, `incoming`
 //! are what is sent and received; `blocks`, `transfers`, `announcements`, `fetches`, `reads`, `reader` are long writes and reads;
-//! `rail` is the rail, `progress` what it does with completions, and `join` makes one.
+//! `rail` is the rail, `progress` what it does with completions, `join` makes one, and `strict` is for tests.
 //!
 //! **Threads**: any thread sends. One at a time takes completions, under the lock of the inbox, and makes
 //! events of them; one at a time passes these on. Providers are driven by those who poll.
@@ -45,6 +45,7 @@ mod queue;
 mod rail;
 mod reader;
 mod reads;
+mod strict;
 mod transfers;
 
 pub use self::choice::OfiChoice;

@@ -7,6 +7,7 @@ use super::{
     OfiError,
     abi::{self, Completion, ErrorEntry},
     object::{Object, make},
+    strict::Late,
 };
 
 /// Entries of a completion queue.
@@ -18,6 +19,8 @@ pub(super) struct Queue {
     object: Object<abi::CompletionQueue>,
     /// Descriptor to sleep on, if the provider has one.
     descriptor: Option<c_int>,
+    /// Completions that a strict form holds back.
+    late: Option<Late>,
 }
 
 /// Outcome of a read of a completion queue.
@@ -34,6 +37,7 @@ impl Queue {
     pub(super) fn open(
         domain: &Object<abi::Domain>,
         calls: &abi::DomainCalls,
+        late: Option<Late>,
         check: impl Fn(&'static str, c_int) -> Result<(), OfiError>,
     ) -> Result<Self, OfiError> {
         let open = |wait_obj| {
@@ -60,7 +64,7 @@ impl Queue {
         let descriptor = object.wait_descriptor().filter(|_| may_sleep);
         // SAFETY: the functions of an object stay as long as that.
         let calls = unsafe { object.record().ops.read() };
-        Ok(Self { calls, object, descriptor })
+        Ok(Self { calls, object, descriptor, late })
     }
 
     pub(super) fn object(&self) -> &Object<abi::CompletionQueue> {
@@ -73,8 +77,27 @@ impl Queue {
         self.descriptor.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
 
+    /// Returns `true` if completions were held back, for which no descriptor is readable.
+    pub(super) fn has_late(&self) -> bool {
+        self.late.as_ref().is_some_and(Late::is_some)
+    }
+
     /// Takes completions, or a failure.
     pub(super) fn take(&self, completions: &mut [Completion]) -> Taken {
+        let taken = self.take_now(completions);
+        let Some(late) = &self.late else { return taken };
+        match taken {
+            Taken::Completions(count) => late.add(&completions[..count]),
+            Taken::Nothing => {}
+            failure @ Taken::Failure(_) => return failure,
+        }
+        match late.take(completions) {
+            0 => Taken::Nothing,
+            count => Taken::Completions(count),
+        }
+    }
+
+    fn take_now(&self, completions: &mut [Completion]) -> Taken {
         let queue = self.object.pointer();
         let (place, room) = (completions.as_mut_ptr(), completions.len());
         // SAFETY: the completion queue is open; there is room for so many entries of its format.

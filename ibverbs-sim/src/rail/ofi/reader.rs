@@ -4,15 +4,16 @@
 //! The provider writes to memory of this process only for reads of this endpoint. Closing it ends all of
 //! them, whatever state their peers are in: afterwards the provider touches none of that memory.
 
-use std::{ffi::c_void, ptr::NonNull};
+use std::{ffi::c_void, ptr::NonNull, sync::Arc};
 
-use super::{abi, endpoint::Started, object::Object, queue::Queue};
+use super::{abi, endpoint::Started, object::Object, queue::Queue, strict::Imitation};
 
 /// An endpoint that reads. It is closed before the domain that it was made of.
 pub(super) struct Reader {
     calls: abi::RmaCalls,
     endpoint: Object<abi::Endpoint>,
     pub(super) queue: Queue,
+    imitation: Arc<Imitation>,
 }
 
 /// Memory of a peer, as a provider names it.
@@ -32,10 +33,14 @@ impl Exposed {
 
 impl Reader {
     /// Takes an endpoint that is enabled.
-    pub(super) fn new(endpoint: Object<abi::Endpoint>, queue: Queue) -> Self {
+    pub(super) fn new(
+        endpoint: Object<abi::Endpoint>,
+        queue: Queue,
+        imitation: Arc<Imitation>,
+    ) -> Self {
         // SAFETY: as long as an object is open it has its functions; enabling it has chosen them.
         let calls = unsafe { endpoint.record().rma.read() };
-        Self { calls, endpoint, queue }
+        Self { calls, endpoint, queue, imitation }
     }
 
     /// Reads memory of a peer into `local`.
@@ -52,6 +57,9 @@ impl Reader {
         mut descriptor: *mut c_void,
         context: *mut c_void,
     ) -> Started {
+        if self.imitation.is_full() {
+            return Started::NoRoom;
+        }
         let room = libc::iovec { iov_base: local.cast().as_ptr(), iov_len: local.len() };
         let there = abi::RmaAddress { addr: remote.start, len: local.len(), key: remote.key };
         let message = abi::RmaMessage {
