@@ -14,6 +14,7 @@ mod end_of_run;
 mod failed_registration;
 #[path = "../one_sided/common.rs"]
 mod in_one_process;
+mod killed;
 mod meeting;
 mod panicking_wire;
 #[path = "../one_sided/queued_syncs.rs"]

@@ -1,0 +1,313 @@
+//! A process that is killed while it registers memory, or while it holds a grant: each other one ends with an error
+//! that names its rank, and soon. The processes are ones of the system: this test starts itself again.
+#![allow(unsafe_code, reason = "passes the calls of a rail on")]
+
+use std::env;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use ibverbs_sim::{
+    Access, Armed, OfiEnd, OfiProviders, Posted, Rail, RailAddress, RailError, RailEvent, RailKey,
+    RailLimits, RailMemory, ShmConfig, ShmRail, SocketWire, Wire,
+};
+use rustix::process::{Signal, getpid, kill_process};
+use talpf::{Context, Error, Rank, SyncMode, hook_on_rail};
+use talpf_runtime::Array;
+
+use crate::common;
+
+const PROCESSES: u32 = 3;
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest time between the end of a process and that of the others, on a machine that does much else.
+const SOON: Duration = Duration::from_secs(20);
+/// Variables for a child: its rail, its process, the folder of the run, the point at which a process is killed, and the
+/// times that it passes that before, if it is the one.
+const RAIL: &str = "TALPF_KILLED_RAIL";
+const PROCESS: &str = "TALPF_KILLED_PROCESS";
+const FOLDER: &str = "TALPF_KILLED_FOLDER";
+const POINT: &str = "TALPF_KILLED_POINT";
+const TIMES: &str = "TALPF_KILLED_TIMES";
+
+/// Elements that each rank puts to each other one: they travel by themselves, after a grant.
+const PART: usize = 20_000;
+
+/// Point at which a process kills itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Point {
+    /// Within the registration of an array, for which all others wait.
+    Registration,
+    /// After a window of a peer has granted an operation, which has not begun.
+    Grant,
+}
+
+/// A rail whose process kills itself at a point.
+struct DeadlyRail {
+    rail: Arc<dyn Rail>,
+    point: Point,
+    /// Times that the point is passed before.
+    left: AtomicUsize,
+}
+
+impl DeadlyRail {
+    fn pass(&self, point: Point) {
+        if point == self.point && self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
+            kill_process(getpid(), Signal::KILL).unwrap();
+        }
+    }
+}
+
+/// Returns `true` if a message of the device has a datagram that grants an operation.
+fn has_grant(mut message: &[u8]) -> bool {
+    while let Some((length, rest)) = message.split_first_chunk() {
+        let Some((packet, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)
+        else {
+            return false;
+        };
+        if packet.starts_with(&[0, 1]) {
+            return true;
+        }
+        message = rest;
+    }
+    false
+}
+
+// SAFETY of the calls in it: each passes the contract on.
+impl Rail for DeadlyRail {
+    fn process(&self) -> u32 {
+        self.rail.process()
+    }
+
+    fn processes(&self) -> u32 {
+        self.rail.processes()
+    }
+
+    fn limits(&self) -> RailLimits {
+        self.rail.limits()
+    }
+
+    unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError> {
+        // Those of no bytes are permits.
+        if !memory.is_empty() {
+            self.pass(Point::Registration);
+        }
+        // SAFETY: passed on.
+        unsafe { self.rail.register(memory, access) }
+    }
+
+    fn allocate(&self, bytes: usize) -> Option<Box<dyn RailMemory>> {
+        self.rail.allocate(bytes)
+    }
+
+    fn deregister(&self, key: &RailKey) -> Result<(), RailError> {
+        self.rail.deregister(key)
+    }
+
+    fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
+        self.rail.send(to, bytes)
+    }
+
+    unsafe fn write(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        notice: Option<u32>,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        // SAFETY: passed on.
+        unsafe { self.rail.write(to, local, remote, notice, context) }
+    }
+
+    unsafe fn read(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        context: u64,
+    ) -> Result<Posted, RailError> {
+        // SAFETY: passed on.
+        unsafe { self.rail.read(to, local, remote, context) }
+    }
+
+    unsafe fn write_at_once(
+        &self,
+        to: u32,
+        local: NonNull<[u8]>,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> bool {
+        // SAFETY: passed on.
+        unsafe { self.rail.write_at_once(to, local, remote, permit) }
+    }
+
+    unsafe fn write_long(
+        &self,
+        to: u32,
+        local: (NonNull<[u8]>, &RailKey),
+        remote: &RailAddress,
+        permit: &RailKey,
+        context: u64,
+    ) -> Result<bool, RailError> {
+        // SAFETY: passed on.
+        unsafe { self.rail.write_long(to, local, remote, permit, context) }
+    }
+
+    fn cancel_long(&self, to: u32, context: u64) {
+        self.rail.cancel_long(to, context);
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {
+        self.rail.poll(&mut |event| {
+            if let RailEvent::Message { bytes, .. } = event
+                && has_grant(bytes)
+            {
+                self.pass(Point::Grant);
+            }
+            sink(event);
+        })
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.rail.has_unsent()
+    }
+
+    fn is_lost(&self, process: u32) -> bool {
+        self.rail.is_lost(process)
+    }
+
+    fn give_up(&self, process: u32) {
+        self.rail.give_up(process);
+    }
+
+    fn arm(&self) -> Armed<'_> {
+        self.rail.arm()
+    }
+}
+
+/// Joins the processes of a run, which meet in a folder.
+fn join(rail: &str, folder: &Path, process: u32) -> Arc<dyn Rail> {
+    if rail == "shm" {
+        let run = folder.display().to_string();
+        let config = ShmConfig::default();
+        return Arc::new(ShmRail::join(&run, process, PROCESSES, TIMEOUT, &config).unwrap());
+    }
+    let choice = rail.strip_prefix("ofi:").unwrap().parse().unwrap();
+    let wire =
+        |name: &str| SocketWire::join(&folder.join(name), process, PROCESSES, TIMEOUT).unwrap();
+    let exchange = wire("exchange");
+    let end = OfiEnd::open(&choice, IpAddr::V4(Ipv4Addr::LOCALHOST), PROCESSES).unwrap();
+    let mut addresses = [const { None }; PROCESSES as usize];
+    addresses[process as usize] = Some(end.address().unwrap());
+    for other in (0..PROCESSES).filter(|other| *other != process) {
+        exchange.send(other, end.address().unwrap());
+    }
+    while addresses.contains(&None) || exchange.has_unsent() {
+        exchange.poll(&mut |from, address| addresses[from as usize] = Some(address.to_vec()));
+    }
+    Arc::new(end.join(&addresses, wire("control"), 7, TIMEOUT).unwrap())
+}
+
+/// Registers arrays, or puts to all other ranks, for ever.
+async fn main(ctx: Context, point: Point) -> Result<(), Error> {
+    let inbox = || Array::new(ctx.group(), vec![9u64; PART * PROCESSES as usize], PART);
+    if point == Point::Registration {
+        let mut all = Vec::new();
+        loop {
+            let inbox = inbox()?;
+            all.push(ctx.register_global(&inbox).await?);
+        }
+    }
+    let source = Array::new(ctx.group(), vec![u64::from(ctx.rank().0); PART], PART)?;
+    ctx.register_local(&source)?;
+    let inbox = inbox()?;
+    let slot = ctx.register_global(&inbox).await?;
+    loop {
+        let sync = ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).spawn()?;
+        for peer in (0..PROCESSES).filter(|peer| *peer != ctx.rank().0) {
+            let place = PART * ctx.rank().0 as usize;
+            ctx.put(&source.all(), slot.at(Rank(peer), place))?;
+        }
+        sync.await?;
+    }
+}
+
+/// Runs a process that is to outlive process 1.
+fn outlive(rail: Arc<dyn Rail>, point: Point) {
+    let config = common::unwatched(PROCESSES, 1);
+    let error = hook_on_rail(rail, config, |ctx| main(ctx, point)).unwrap_err();
+    assert!(matches!(error, Error::PeerFailed { .. }), "{error}");
+    assert!(error.to_string().contains("rank 1"), "{error}");
+}
+
+/// Starts a process, which kills itself after the point was passed so many times, if it is to.
+fn start(rail: &str, folder: &Path, process: u32, point: Point, times: Option<usize>) -> Child {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args(["--exact", "killed::child_of_a_run", "--ignored", "--nocapture"])
+        .env(RAIL, rail)
+        .env(PROCESS, process.to_string())
+        .env(FOLDER, folder)
+        .env(POINT, if point == Point::Grant { "grant" } else { "registration" })
+        .stdout(Stdio::null());
+    if let Some(times) = times {
+        command.env(TIMES, times.to_string());
+    }
+    command.spawn().unwrap()
+}
+
+fn kills(point: Point) {
+    let providers = OfiProviders::find().map(|found| found.best().map(|best| best.name.clone()));
+    let ofi = providers.ok().flatten().map(|name| format!("ofi:{name}"));
+    if ofi.is_none() {
+        eprintln!("skipped over libfabric, which is not installed");
+    }
+    for rail in ["shm".to_owned()].into_iter().chain(ofi) {
+        for times in [0, 7, 23] {
+            println!("{rail}, {times}");
+            let folder = tempfile::tempdir().unwrap();
+            for name in ["exchange", "control"] {
+                fs::create_dir_all(folder.path().join(name)).unwrap();
+            }
+            let mut killed = start(&rail, folder.path(), 1, point, Some(times));
+            let mut survivor = start(&rail, folder.path(), 2, point, None);
+            let death = std::thread::spawn(move || {
+                let status = killed.wait().unwrap();
+                (status, Instant::now())
+            });
+            outlive(join(&rail, folder.path(), 0), point);
+            assert!(survivor.wait().unwrap().success());
+            let (status, killed) = death.join().unwrap();
+            assert!(!status.success());
+            assert!(killed.elapsed() < SOON, "{:?}", killed.elapsed());
+        }
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_as_it_registers_memory_is_named_by_all_others() {
+    kills(Point::Registration);
+}
+
+#[test]
+fn a_process_that_is_killed_with_a_grant_is_named_by_all_others() {
+    kills(Point::Grant);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn child_of_a_run() {
+    let of = |name| env::var(name).unwrap();
+    let rail = join(&of(RAIL), of(FOLDER).as_ref(), of(PROCESS).parse().unwrap());
+    let point = if of(POINT) == "grant" { Point::Grant } else { Point::Registration };
+    let Ok(times) = env::var(TIMES) else { return outlive(rail, point) };
+    let rail = DeadlyRail { rail, point, left: AtomicUsize::new(times.parse().unwrap()) };
+    let config = common::unwatched(PROCESSES, 1);
+    let ended = hook_on_rail(Arc::new(rail), config, |ctx| main(ctx, point));
+    panic!("the process is not killed: {ended:?}");
+}
