@@ -141,7 +141,7 @@ const VERY_LONG: usize = 4 << 20;
 fn a_write_longer_than_what_is_under_way_at_a_time_arrives_whole() {
     let Some(pair) = Pair::new() else { return };
     let [local, remote] = pair.buffers(VERY_LONG);
-    let all: Vec<u8> = (0..VERY_LONG).map(|byte| (byte * 7 >> 5) as u8).collect();
+    let all: Vec<u8> = (0..VERY_LONG).map(|byte| ((byte * 7) >> 5) as u8).collect();
     local.fill(&all);
     pair.b.receives(0..1);
     pair.a.post(&[request(1, immediate(&remote, 0, 9), Payload::Gather(&[local.all()]))]);

@@ -25,7 +25,7 @@ use super::{
     progress::Inbox,
     queue::Taken,
     reader::{Exposed, Reader},
-    reads::{LongRead, Reads},
+    reads::{LongRead, Reads, Target},
 };
 use crate::{
     Access, CompletionStatus,
@@ -277,7 +277,7 @@ impl OfiRail {
         &self,
         from: u32,
         (block, length): (u32, u32),
-        target: Option<(NonNull<[u8]>, *mut c_void)>,
+        target: Option<Target>,
         purpose: Purpose,
         fetches: &mut Fetches,
     ) -> Result<(), Malformed> {
@@ -308,7 +308,7 @@ impl OfiRail {
     }
 
     /// Returns the memory for the bytes of an announcement, if the claim of its write is allowed.
-    fn target(&self, announcement: &Announcement) -> Option<(NonNull<[u8]>, *mut c_void)> {
+    fn target(&self, announcement: &Announcement) -> Option<Target> {
         let claim = |key, offset| KeyClaim { key, offset };
         let is_allowed = |permit| {
             let nothing = claim(permit, 0);

@@ -1,6 +1,6 @@
+//! The rail itself: its peers, its registrations, and the thread that polls. It has over 400 lines, as the
+//! trait has many functions.
 #![allow(unsafe_code, reason = "the contract of the trait is passed on to those who copy")]
-//! The rail itself: its peers, its registrations, and the thread that polls. It has over 400 lines as each function of the
-//! trait is a few of them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -56,7 +56,7 @@ pub struct OfiRail {
     /// Registration of the buffers, where the provider needs one.
     pub(super) buffers_registered: Option<Registered>,
     pub(super) outgoing: Outgoing,
-    /// What peers read of this process; `None` with a provider by which they cannot.
+    /// Bytes of this process that peers read; `None` with a provider by which they cannot.
     pub(super) announcements: Option<Announcements>,
     /// Registrations for local operations, where the provider needs them, by the numbers of their keys.
     local: Mutex<HashMap<u64, Registered>>,

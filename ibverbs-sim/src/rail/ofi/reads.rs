@@ -9,6 +9,9 @@ use crate::{
     rail::{emulation::WINDOW, frame::Malformed, registrations::KeyNumber},
 };
 
+/// Memory for the bytes of a piece, with the descriptor of its registration for local operations.
+pub(super) type Target = (NonNull<[u8]>, *mut c_void);
+
 /// A read that is posted.
 pub(super) struct LongRead {
     pub(super) local: NonNull<[u8]>,
@@ -71,7 +74,7 @@ impl Reads {
         &mut self,
         from: u32,
         piece: &ReadPiece,
-    ) -> Result<Option<(NonNull<[u8]>, *mut c_void)>, Malformed> {
+    ) -> Result<Option<Target>, Malformed> {
         let read = self.of(from, piece.read).filter(|read| !read.is_refused);
         let read = read.ok_or(Malformed("a piece of no read"))?;
         let (length, offset) = (piece.length as usize, piece.offset as usize);
