@@ -91,7 +91,7 @@ fn matrix_larger_than_memory() {
 
 #[test]
 fn ranks_count_in_what_is_larger_than_memory() {
-    for (variant, mib) in [("talpf-cached", 148), ("tampi", 512)] {
+    for (variant, mib) in [("talpf-cached", 148), ("tampi", 272)] {
         let run = format!("jacobi --size 16777216 --ranks 512 --variant {variant}");
         let error = error_of(&talpf(&run));
         // 256 tasks of 512 bytes for each rank.
