@@ -17,6 +17,9 @@ const WORK: Duration = Duration::from_secs(1);
 /// busy one, or without optimisations.
 const MOST: Duration = Duration::from_millis(30);
 
+/// Largest number of waits, of which one has to be short.
+const ATTEMPTS: usize = 3;
+
 /// Returns the processor time of this program.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
@@ -83,13 +86,17 @@ fn over_both() -> Vec<Arc<dyn Rail>> {
 
 #[test]
 fn a_wait_for_a_process_that_computes_takes_a_hundredth_of_a_core() {
-    let shm = over_shared_memory(2).into_iter().map(|rail| rail as _).collect();
-    let sockets = over_wires(SocketWire::mesh(2).unwrap());
-    for (name, rails) in
-        [("shm", shm), ("sockets", sockets), ("tcp", over_tcp()), ("both", over_both())]
-    {
-        let time = waiting(rails);
-        println!("{name}: {time:?} of the processor in {WORK:?}");
-        assert!(time < MOST, "{name}: {time:?} of the processor in {WORK:?}");
+    let shm = || over_shared_memory(2).into_iter().map(|rail| rail as _).collect();
+    let sockets = || over_wires(SocketWire::mesh(2).unwrap());
+    let all: [(_, fn() -> Vec<Arc<dyn Rail>>); 4] =
+        [("shm", shm), ("sockets", sockets), ("tcp", over_tcp), ("both", over_both)];
+    for (name, rails) in all {
+        // What else the machine does makes a wait longer, and never shorter.
+        let is_short = (0..ATTEMPTS).any(|_| {
+            let time = waiting(rails());
+            println!("{name}: {time:?} of the processor in {WORK:?}");
+            time < MOST
+        });
+        assert!(is_short, "{name}: more than {MOST:?} of the processor in {WORK:?}");
     }
 }
