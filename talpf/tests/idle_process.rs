@@ -17,6 +17,9 @@ const WORK: Duration = Duration::from_secs(1);
 /// busy one, or without optimisations.
 const MOST: Duration = Duration::from_millis(30);
 
+/// Function that makes the rails of all processes.
+type Rails = fn() -> Vec<Arc<dyn Rail>>;
+
 /// Largest number of waits, of which one has to be short.
 const ATTEMPTS: usize = 3;
 
@@ -88,7 +91,7 @@ fn over_both() -> Vec<Arc<dyn Rail>> {
 fn a_wait_for_a_process_that_computes_takes_a_hundredth_of_a_core() {
     let shm = || over_shared_memory(2).into_iter().map(|rail| rail as _).collect();
     let sockets = || over_wires(SocketWire::mesh(2).unwrap());
-    let all: [(_, fn() -> Vec<Arc<dyn Rail>>); 4] =
+    let all: [(_, Rails); 4] =
         [("shm", shm), ("sockets", sockets), ("tcp", over_tcp), ("both", over_both)];
     for (name, rails) in all {
         // What else the machine does makes a wait longer, and never shorter.
