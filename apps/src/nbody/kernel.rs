@@ -128,11 +128,12 @@ fn some<const W: usize>(targets: &[f64], sources: &[f64], sums: &mut [f64], firs
     for j in 0..xs.len() {
         for i in 0..W {
             let (dx, dy, dz) = (xs[j] - x[i], ys[j] - y[i], zs[j] - z[i]);
-            let square = dx * dx + dy * dy + dz * dz + SOFTENING;
-            let weight = masses[j] / (square * square.sqrt());
-            pull[0][i] += dx * weight;
-            pull[1][i] += dy * weight;
-            pull[2][i] += dz * weight;
+            let square = dz.mul_add(dz, dy.mul_add(dy, dx.mul_add(dx, SOFTENING)));
+            let inverse = inverse_root(square);
+            let weight = masses[j] * inverse * (inverse * inverse);
+            pull[0][i] = dx.mul_add(weight, pull[0][i]);
+            pull[1][i] = dy.mul_add(weight, pull[1][i]);
+            pull[2][i] = dz.mul_add(weight, pull[2][i]);
         }
     }
     let n = targets.len() / 4;
@@ -145,6 +146,22 @@ fn some<const W: usize>(targets: &[f64], sources: &[f64], sums: &mut [f64], firs
             }
         }
     }
+}
+
+/// One divided by the square root of `square`, to a unit or two of the last bit.
+///
+/// Half the exponent of a number, negated, is an estimate within 3.5 %, and each of Newton's steps
+/// squares the error. Square roots and divisions of vectors take more than twice as long as these
+/// multiplications, and estimates of the processor have other bits on others.
+#[inline(always)]
+fn inverse_root(square: f64) -> f64 {
+    const ONE_AND_A_HALF_EXPONENTS: u64 = 0x5fe6_eb50_c7b5_37a9;
+    let half = 0.5 * square;
+    let mut inverse = f64::from_bits(ONE_AND_A_HALF_EXPONENTS - (square.to_bits() >> 1));
+    for _ in 0..4 {
+        inverse *= (half * inverse).mul_add(-inverse, 1.5);
+    }
+    inverse
 }
 
 /// The limbs of sums, each of all axes.
@@ -166,6 +183,17 @@ mod tests {
         let mut sums = vec![0.0; 3 * LIMBS * 37];
         with(Pull { targets: &targets, sources: &sources, sums: &mut sums });
         sums
+    }
+
+    #[test]
+    fn inverse_roots_are_right_to_the_last_bits() {
+        for exponent in -40..300 {
+            for part in 0..100 {
+                let square = 10_f64.powi(exponent / 3) * (1.0 + 0.07 * f64::from(part));
+                let error = inverse_root(square) * square.sqrt() - 1.0;
+                assert!(error.abs() <= 4.0 * f64::EPSILON, "{error:e} at {square:e}");
+            }
+        }
     }
 
     #[test]

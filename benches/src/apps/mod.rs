@@ -97,7 +97,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         let name = format!("nbody_{}{of_block}_mpairs", NBODY.0);
         let particles =
             Particles::generate(NBODY.0, block.unwrap_or_else(|| nbody::block(NBODY.0)), 1);
-        let problem = |steps| Ok(nbody::Problem::new(particles.clone(), steps, true, 1)?);
+        let problem = |steps| Ok(nbody::Problem::new(particles.clone(), steps, false, 1)?);
         bench.measure::<Nbody>(&name, Source::Nbody, problem, NBODY_STEPS)?;
     }
     for (size, steps) in MATMUL {
