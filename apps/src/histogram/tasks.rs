@@ -13,7 +13,7 @@ use super::{Problem, Solution, kernel};
 use crate::partition::{pieces, share};
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, Problem as _, Protocol, RankContext, RankSpeed, RunInput,
-    Step, Variant, declare_count, solve_on_ranks, spawn_on,
+    Step, Variant, declare_count, solve_on_ranks, spawn_once_on,
 };
 use crate::{Error, Matrix};
 
@@ -132,7 +132,7 @@ impl Share {
         let start = numbers.start + block * problem.block();
         let numbers = start..numbers.end.min(start + problem.block());
         let task = self.lane.group().task("count").output(&self.counted.tile(block));
-        Ok(spawn_on!(core, task, move |counted| {
+        Ok(spawn_once_on!(core, task, move |counted| {
             core.compute(counted, |counted| match problem.aggregates() {
                 true => {
                     counted.fill(0);

@@ -103,11 +103,9 @@ impl Share {
             let distances = points.len() / kernel::AXES * self.clusters;
             let task = step.task("assign").work(WORK, distances as u64).input(&points);
             let task = task.input(&self.centres.all()).output(&self.partial.tile(block));
-            spawn_on!(core, task, move |points, centres, sums| {
-                core.compute((points, centres, sums), |(points, centres, sums)| {
-                    sums.fill(0.0);
-                    kernel::assign(points, centres, sums);
-                });
+            spawn_on!(core, task, |points, centres, sums| {
+                sums.fill(0.0);
+                kernel::assign(points, centres, sums);
             })?;
         }
         let task = step.task("sum").input(&self.partial.all()).output(&self.exchange.own());

@@ -15,7 +15,7 @@ use talpf::{Context, QueueReceiver, QueueSender};
 use super::tasks::Known;
 use super::{Problem, WORK};
 use crate::Error;
-use crate::run::{Part, Problem as _, RankContext, RankSpeed, RunInput, spawn_on};
+use crate::run::{Part, Problem as _, RankContext, RankSpeed, RunInput, spawn_once_on};
 
 const MASTER: u32 = 0;
 
@@ -135,7 +135,7 @@ impl Worker<'_> {
         let (sender, receiver) = oneshot::channel();
         let answer = Answer { counted: [number, 0], sender: Some(sender) };
         let task = self.ctx.group().task("rows").work(WORK, self.known.work(step, piece));
-        spawn_on!(core, task, move || {
+        spawn_once_on!(core, task, move || {
             core.compute(answer, |answer| answer.counted[1] = problem.count(step, piece));
         })?;
         Ok(receiver)

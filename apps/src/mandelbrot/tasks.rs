@@ -9,7 +9,7 @@ use super::{Problem, Solution, WORK, queue, result};
 use crate::Error;
 use crate::run::{
     LOOKAHEAD, Machine, Observer, Part, Problem as _, RankContext, RankSpeed, RunInput, Step,
-    Variant, declare_count, solve_on_ranks, spawn_on,
+    Variant, declare_count, solve_on_ranks, spawn_once_on,
 };
 
 /// Counts the pieces of `problem` with tasks on the ranks and workers of `machine`.
@@ -89,7 +89,7 @@ async fn rank(
         for &piece in &shares[ctx.rank()] {
             let core = speed.core();
             let task = ctx.group().task("rows").work(WORK, known.work(step, piece));
-            spawn_on!(core, task.inout(&counts.tile(piece)), move |count| {
+            spawn_once_on!(core, task.inout(&counts.tile(piece)), move |count| {
                 core.compute(count, |count| count[0] += problem.count(step, piece) as f64);
             })?;
         }

@@ -137,11 +137,9 @@ impl Slices {
                     .input(&factor.region(rows.clone(), ..))
                     .input(&b.row(place, ..panels::len(depth.len(), size)))
                     .inout(&product.region(rows, ..));
-                spawn_on!(core, task, move |a, b, c| {
-                    core.compute((a, b, c), |(a, b, c)| {
-                        let a = a.view().slice_move(s![.., depth.clone()]);
-                        kernel::multiply(a, b, c.view_mut(), term);
-                    });
+                spawn_on!(core, task, |a, b, c| {
+                    let a = a.view().slice_move(s![.., depth.clone()]);
+                    kernel::multiply(a, b, c.view_mut(), term);
                 })?;
             }
         }

@@ -199,14 +199,12 @@ impl Tiles {
                 .input(&a.region(cells(depth)))
                 .input(&b.region(..panels::len(depth, cols)))
                 .inout(&product.region(cells(cols)));
-            spawn_on!(core, task, move |a, b, c| {
-                core.compute((a, b, c), |(a, b, c)| {
-                    let height = rows.len();
-                    let shaped = "as many cells as rows and columns say";
-                    let a = ArrayView2::from_shape((height, depth), a).expect(shaped);
-                    let c = ArrayViewMut2::from_shape((height, cols), c).expect(shaped);
-                    kernel::multiply(a, b, c, term);
-                });
+            spawn_on!(core, task, |a, b, c| {
+                let height = rows.len();
+                let shaped = "as many cells as rows and columns say";
+                let a = ArrayView2::from_shape((height, depth), a).expect(shaped);
+                let c = ArrayViewMut2::from_shape((height, cols), c).expect(shaped);
+                kernel::multiply(a, b, c, term);
             })?;
         }
         Ok(())

@@ -125,10 +125,8 @@ impl Blocks {
                     .input(&self.ring.own().row(target, ..))
                     .input(&sources.row(source.0, ..))
                     .inout(&self.sums.row(target, ..));
-                spawn_on!(core, task, move |targets, sources, sums| {
-                    core.compute((targets, sources, sums), |(targets, sources, sums)| {
-                        kernel::pull(targets, sources, sums);
-                    });
+                spawn_on!(core, task, |targets, sources, sums| {
+                    kernel::pull(targets, sources, sums);
                 })?;
             }
         }

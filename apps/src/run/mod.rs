@@ -49,7 +49,7 @@ pub(crate) use context::RankContext;
 pub(crate) use exchange::{Exchange, Piece};
 pub(crate) use messages::Messages;
 pub(crate) use observer::ThreadTrace;
-pub(crate) use rank_speed::{RankSpeed, spawn_on};
+pub(crate) use rank_speed::{RankSpeed, spawn_on, spawn_once_on};
 pub(crate) use ranks::{Part, RunInput, solve_on_ranks};
 pub(crate) use replay::{LOOKAHEAD, Step, Steps, declare_count};
 pub(crate) use ring::{Ring, Shape};

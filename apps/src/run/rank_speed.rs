@@ -88,7 +88,8 @@ impl RankSpeed {
         }
     }
 
-    /// Returns the core of a task that is about to be spawned, by [`spawn_on!`](super::spawn_on).
+    /// Returns the core of a task that is about to be spawned, by [`spawn_on!`](super::spawn_on) or
+    /// [`spawn_once_on!`](super::spawn_once_on).
     pub(crate) fn core(&self) -> TaskCore {
         match self {
             Self::Real => TaskCore::Real,
@@ -99,10 +100,27 @@ impl RankSpeed {
     }
 }
 
-/// Spawns a task whose body computes on a [`TaskCore`], once it has got that.
+/// Spawns a task of a step whose body borrows its guards and computes on a [`TaskCore`].
 ///
-/// A macro, since bodies have different numbers of guards, and a task that waits for a core is of another type.
+/// A macro, since bodies have different numbers of guards, and tasks of slow cores are of other types.
 macro_rules! spawn_on {
+    ($core:ident, $task:expr, |$($guard:ident),+| $body:expr) => {
+        if $core.keeps_guards() {
+            $crate::run::spawn_once_on!($core, $task, move |$($guard),+| {
+                $core.compute(($($guard,)+), |($($guard,)+)| $body);
+            })
+        } else {
+            $task.spawn_borrowed(move |$($guard),+| {
+                if $core.executes() {
+                    $body
+                }
+            })
+        }
+    };
+}
+
+/// Spawns a task whose body calls [`TaskCore::compute`], once it has got its core.
+macro_rules! spawn_once_on {
     ($core:ident, $task:expr, $body:expr) => {
         match $core.before() {
             None => $task.spawn($body),
@@ -111,9 +129,19 @@ macro_rules! spawn_on {
     };
 }
 
-pub(crate) use spawn_on;
+pub(crate) use {spawn_on, spawn_once_on};
 
 impl TaskCore {
+    /// Returns `true` if guards are kept for longer than the body takes.
+    pub(crate) fn keeps_guards(&self) -> bool {
+        matches!(self, Self::Slow(_) | Self::Dilated(..))
+    }
+
+    /// Returns `true` if bodies are executed.
+    pub(crate) fn executes(&self) -> bool {
+        !matches!(self, Self::Skipped)
+    }
+
     /// Returns the action of a task that waits for its core before it computes.
     pub(crate) fn before(&self) -> Option<Arc<dyn OnReady>> {
         match self {

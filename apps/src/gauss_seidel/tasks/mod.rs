@@ -204,25 +204,19 @@ impl<'r> Band<'r> {
                     .input(&matrix.region(rows.clone(), left))
                     .input(&matrix.region(rows.clone(), right));
                 let Some((checked, block)) = checked.zip(blocks.next()) else {
-                    spawn_on!(core, task, move |block, above, below, left, right| {
-                        let guards = (block, above, below, left, right);
-                        core.compute(guards, |(block, above, below, left, right)| {
-                            kernel::sweep(block.view_mut(), ring(above, below, left, right));
-                        });
+                    spawn_on!(core, task, |block, above, below, left, right| {
+                        kernel::sweep(block.view_mut(), ring(above, below, left, right));
                     })?;
                     continue;
                 };
                 let is_checked = checked.condition();
                 let task = task.output(&checked.change(block));
-                spawn_on!(core, task, move |block, above, below, left, right, change| {
-                    let guards = (block, above, below, left, right, change);
-                    core.compute(guards, |(block, above, below, left, right, change)| {
-                        let before = is_checked().then(|| block.view().to_owned());
-                        kernel::sweep(block.view_mut(), ring(above, below, left, right));
-                        if let Some(before) = before {
-                            change[0] = largest_change(before.view(), block.view());
-                        }
-                    });
+                spawn_on!(core, task, |block, above, below, left, right, change| {
+                    let before = is_checked().then(|| block.view().to_owned());
+                    kernel::sweep(block.view_mut(), ring(above, below, left, right));
+                    if let Some(before) = before {
+                        change[0] = largest_change(before.view(), block.view());
+                    }
                 })?;
             }
         }

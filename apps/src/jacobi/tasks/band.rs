@@ -73,24 +73,20 @@ impl Band {
             let task = task.input(&old.region(around.0, around.1)).output(&new.region(rows, cols));
             let core = speed.core();
             let Some(checked) = checked else {
-                spawn_on!(core, task, move |old, new| {
-                    core.compute((old, new), |(old, new)| {
-                        kernel::sweep(old.view(), new.view_mut());
-                    });
+                spawn_on!(core, task, |old, new| {
+                    kernel::sweep(old.view(), new.view_mut());
                 })?;
                 continue;
             };
             let is_checked = checked.condition();
             let task = task.output(&checked.change(strip));
-            spawn_on!(core, task, move |old, new, change| {
-                core.compute((old, new, change), |(old, new, change)| {
-                    kernel::sweep(old.view(), new.view_mut());
-                    if is_checked() {
-                        let (rows, cols) = new.view().dim();
-                        let old = old.view().slice_move(s![1..=rows, 1..=cols]);
-                        change[0] = largest_change(old, new.view());
-                    }
-                });
+            spawn_on!(core, task, |old, new, change| {
+                kernel::sweep(old.view(), new.view_mut());
+                if is_checked() {
+                    let (rows, cols) = new.view().dim();
+                    let old = old.view().slice_move(s![1..=rows, 1..=cols]);
+                    change[0] = largest_change(old, new.view());
+                }
             })?;
         }
         Ok(())
