@@ -11,8 +11,8 @@ mod send_completions;
 use std::array;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::{
     Access, CompletionChannel, CompletionQueue, Connection, Context, Device, MemoryRegion,
@@ -108,7 +108,7 @@ impl Endpoint {
     /// Returns the queue pair to `rank`, if there was a request between the two ranks.
     #[inline]
     fn connected(&self, rank: Rank) -> Option<&Connected> {
-        self.cells[rank.index()].get().map(|connected| &**connected)
+        self.cells.get(rank)?.get().map(|connected| &**connected)
     }
 
     /// Returns the queue pair to `target`, which the first request makes.
@@ -132,7 +132,7 @@ impl Endpoint {
 
     /// Returns the queue pair for `rank`, which was made at the start.
     fn opened(&self, rank: Rank) -> Result<&Connected, Error> {
-        self.connected(rank).ok_or(Error::NoSuchRank { rank, ranks: self.cells.len() as u32 })
+        self.connected(rank).ok_or(Error::NoSuchRank { rank, ranks: self.cells.ranks() })
     }
 
     /// Connects the queue pair for `rank`, of another process, to the queue pair of `rank` for this one.
@@ -151,7 +151,7 @@ impl Endpoint {
     }
 
     fn each_connected(&self) -> impl Iterator<Item = &Connected> {
-        self.cells.iter().filter_map(OnceLock::get).map(|connected| &**connected)
+        self.cells.iter().filter_map(|(_, cell)| cell.get()).map(|connected| &**connected)
     }
 
     /// Puts the queue pairs to other processes into error, which flushes their requests; afterwards

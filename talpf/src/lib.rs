@@ -41,6 +41,7 @@
 
 mod all_gather;
 mod bsp;
+mod by_rank;
 mod call_arguments;
 mod collective;
 mod config;

@@ -286,7 +286,7 @@ impl<S: RoundOwner> OpenRounds<S> {
     /// **Errors**: none has closed one of them.
     pub(crate) fn check_closed(&self) -> Result<(), Error> {
         for open in self.lanes.lock().iter().filter_map(LaneRounds::any_open) {
-            let operations = open.sent().map(u64::from).sum();
+            let operations = open.sent_in_all();
             if operations > 0 {
                 return Err(Error::NotClosed { lane: open.lane, round: open.number, operations });
             }

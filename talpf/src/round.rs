@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use self::handles::Handles;
 use self::parked_count::ParkedCount;
+use crate::by_rank::ByRank;
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::peer::Engine;
@@ -32,7 +33,7 @@ pub(crate) struct RoundOf<S> {
     /// Time at which the last handle was given back, in a run that is traced; 0 before.
     posted_ns: AtomicU64,
     /// Number of operations by target.
-    sent: Box<[AtomicU32]>,
+    sent: ByRank<AtomicU32>,
     pub(crate) parked: ParkedCount,
     /// Set once a target has had more than its share of the limit of the round.
     uneven: AtomicBool,
@@ -71,7 +72,7 @@ impl<S: RoundOwner> RoundOf<S> {
             number,
             open: Handles::new(),
             posted_ns: AtomicU64::new(0),
-            sent: (0..sender.ranks()).map(|_| AtomicU32::new(0)).collect(),
+            sent: ByRank::new(sender.ranks()),
             parked: ParkedCount::new(),
             uneven: AtomicBool::new(false),
             missing: AtomicBool::new(false),
@@ -84,7 +85,7 @@ impl<S: RoundOwner> RoundOf<S> {
     /// Makes the round of operations outside rounds, which is never closed and counts none of them.
     pub(crate) fn outside_rounds(sender: &S) -> Arc<Self> {
         let mut round = RoundOf::new(sender, LaneNumber::default(), Round(0));
-        Arc::get_mut(&mut round).into_iter().for_each(|round| round.sent = Box::default());
+        Arc::get_mut(&mut round).into_iter().for_each(|round| round.sent = ByRank::new(0));
         round
     }
 
@@ -167,11 +168,11 @@ impl<S: RoundOwner> RoundOf<S> {
     #[inline]
     pub(crate) fn count(&self, target: Rank, operations: u32) -> Result<(), Error> {
         self.check()?;
-        let sent = &self.sent[target.index()];
+        let sent = self.sent.of(target);
         let to_target = sent.fetch_add(operations, Ordering::Relaxed).saturating_add(operations);
         // As long as no target has more than its share, the sum is within the limit.
         let limit = u64::from(self.sender.limit());
-        let is_uneven = u64::from(to_target) * self.sent.len() as u64 > limit;
+        let is_uneven = u64::from(to_target) * u64::from(self.sent.ranks()) > limit;
         if is_uneven || self.uneven.load(Ordering::Relaxed) {
             self.check_limit(limit).inspect_err(|_| {
                 sent.fetch_sub(operations, Ordering::Relaxed);
@@ -183,7 +184,7 @@ impl<S: RoundOwner> RoundOf<S> {
     #[inline(never)]
     fn check_limit(&self, limit: u64) -> Result<(), Error> {
         self.uneven.store(true, Ordering::Relaxed);
-        if self.sent().map(u64::from).sum::<u64>() > limit {
+        if self.sent_in_all() > limit {
             let what = "number of operations in a round";
             return Err(Error::Limit { what, value: limit + 1, limit });
         }
@@ -221,18 +222,26 @@ impl<S: RoundOwner> RoundOf<S> {
 
     /// Returns `true` if the round, which is open, has operations or handles.
     pub(crate) fn is_in_use(&self) -> bool {
-        self.unposted() > 1 || self.sent().any(|count| count > 0)
+        self.unposted() > 1 || self.sent().next().is_some()
     }
 
     /// Returns the number of operations for one target. Final once the round is posted.
     #[inline]
     pub(crate) fn sent_to(&self, target: Rank) -> u32 {
-        self.sent[target.index()].load(Ordering::Relaxed)
+        self.sent.get(target).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    /// Iterates over the numbers of operations by target. Final once the round is posted.
-    pub(crate) fn sent(&self) -> impl Iterator<Item = u32> {
-        self.sent.iter().map(|count| count.load(Ordering::Relaxed))
+    /// Iterates over the targets of operations and the numbers of these, in the order of the targets. Final
+    /// once the round is posted.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = (Rank, u32)> {
+        let counts =
+            self.sent.iter().map(|(target, count)| (target, count.load(Ordering::Relaxed)));
+        counts.filter(|(_, count)| *count > 0)
+    }
+
+    /// Returns the number of operations. Final once the round is posted.
+    pub(crate) fn sent_in_all(&self) -> u64 {
+        self.sent().map(|(_, count)| u64::from(count)).sum()
     }
 }
 

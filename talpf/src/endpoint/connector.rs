@@ -4,7 +4,7 @@
 //! for every other rank, empty at first. The thread that posts the first request from one rank to
 //! another makes both ends of their connection under a lock of the run, connects them, and fills
 //! both cells. A cell is filled once, with a queue pair that is connected, and stays until the end
-//! of the run: later posts take one load of it and no lock. If that fails, nothing is filled, and
+//! of the run: later posts take two loads and no lock. If that fails, nothing is filled, and
 //! the post fails.
 //!
 //! Both ends exist before a cell is filled, so a request never comes to a rank that does not respond
@@ -24,6 +24,7 @@ use talpf_primitives::Mutex;
 use super::capacity::{inline_bytes, receives, sends};
 use super::peer_ranks::PeerRanks;
 use super::send_completions::SendCompletions;
+use crate::by_rank::ByRank;
 use crate::numbers::Rank;
 
 /// A queue pair to one peer. On cache lines of its own, as its rank changes it with every request.
@@ -37,7 +38,7 @@ pub(super) struct Connected {
 }
 
 /// The queue pairs of a rank, by peer.
-pub(super) type Cells = Arc<[OnceLock<Box<Connected>>]>;
+pub(super) type Cells = Arc<ByRank<OnceLock<Box<Connected>>>>;
 
 /// A rank's end of connections, and the objects that one more needs.
 pub(super) struct End {
@@ -84,7 +85,7 @@ impl Connector {
     pub(super) fn connect(&self, near: Rank, far: Rank) -> Result<&Connected> {
         let _connecting = self.connecting.lock();
         let [near_end, far_end] = [near, far].map(|rank| self.end(rank));
-        if let Some(connected) = near_end.cells[far.index()].get() {
+        if let Some(connected) = near_end.cells.of(far).get() {
             return Ok(connected);
         }
         let there = if near == far { None } else { Some(far_end.open()?) };
@@ -105,7 +106,7 @@ impl Connector {
         let _connecting = self.connecting.lock();
         let end = self.end(near);
         let here = self.first..self.first + self.ends.len() as u32;
-        for rank in (0..end.cells.len() as u32).filter(|rank| !here.contains(rank)) {
+        for rank in (0..end.cells.ranks()).filter(|rank| !here.contains(rank)) {
             self.fill(end, Rank(rank), end.open()?);
         }
         Ok(())
@@ -114,7 +115,7 @@ impl Connector {
     fn fill<'a>(&self, end: &'a End, peer: Rank, queue_pair: QueuePair) -> &'a Connected {
         self.ranks.set(queue_pair.number(), peer);
         end.filled.fetch_add(1, Ordering::Relaxed);
-        end.cells[peer.index()].get_or_init(|| {
+        end.cells.of(peer).get_or_init(|| {
             let (unsignalled, is_remote) = (AtomicU32::new(0), AtomicBool::new(false));
             Box::new(Connected { queue_pair, unsignalled, is_remote })
         })
@@ -136,7 +137,7 @@ impl End {
             max_sge: 1,
         };
         let receives = domain.create_shared_receive_queue(&init)?;
-        let cells = (0..ranks).map(|_| OnceLock::new()).collect();
+        let cells = Arc::new(ByRank::new(ranks));
         let filled = AtomicU32::new(0);
         let inline_bytes = inline_bytes(here, ranks, context.query_device().max_inline_data);
         Ok(End {

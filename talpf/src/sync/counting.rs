@@ -42,9 +42,8 @@ impl State {
         let at = (round.lane, round.number);
         let is_barrier = exchange_is_barrier(sync);
         let mut waits = false;
-        for (target, count) in round.sent().enumerate().filter(|(_, count)| *count > 0) {
+        for (target, count) in round.sent() {
             waits |= is_barrier;
-            let target = Rank(target as u32);
             if target == self.rank {
                 let own = self.lane(at.0).arrivals.round(at.1);
                 own.into_iter().for_each(|own| own.count(target, count));
@@ -69,8 +68,7 @@ impl State {
         if !self.has_sent_controls() || exchange_is_barrier(sync) && round.parked.must_wait() {
             return Progress::Wait;
         }
-        let mut targets = (0..).map(Rank).zip(round.sent()).filter(|(_, count)| *count > 0);
-        if !targets.all(|(target, _)| sender.own.endpoint.is_drained(target)) {
+        if !round.sent().all(|(target, _)| sender.own.endpoint.is_drained(target)) {
             // No completion announces that change.
             out.again = true;
             return Progress::Wait;

@@ -20,7 +20,8 @@ pub(super) struct LaneState {
 
 /// The cached pattern of a lane: operations by target and by source.
 pub(super) struct Pattern {
-    pub(super) sent: Vec<u32>,
+    /// Targets of operations, and numbers of these.
+    pub(super) sent: Vec<(Rank, u32)>,
     pub(super) expected: Vec<u32>,
 }
 
@@ -56,14 +57,23 @@ impl LaneState {
         let Some(pattern) = &self.pattern else {
             return Ok(0);
         };
-        let mut both = pattern.sent.iter().zip(sync.round.sent()).enumerate();
-        match both.find(|(_, (before, now))| **before != *now) {
-            Some((target, (&expected, sent))) => Err(Error::PatternChanged {
-                lane: sync.round.lane,
-                round: sync.round.number,
-                target: Rank(target as u32),
-                sent,
-                expected,
+        let round = &sync.round;
+        let before =
+            |target| pattern.sent.iter().find(|(of, _)| *of == target).map_or(0, |of| of.1);
+        let changed = if round.sent().eq(pattern.sent.iter().copied()) {
+            None
+        } else {
+            let targets =
+                pattern.sent.iter().copied().chain(round.sent()).map(|(target, _)| target);
+            targets.filter(|&target| before(target) != round.sent_to(target)).min()
+        };
+        match changed {
+            Some(target) => Err(Error::PatternChanged {
+                lane: round.lane,
+                round: round.number,
+                target,
+                sent: round.sent_to(target),
+                expected: before(target),
             }),
             None => Ok(pattern.expected.iter().sum()),
         }

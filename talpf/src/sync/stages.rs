@@ -198,7 +198,7 @@ impl State {
         let last_arrival_ns = state.arrivals.round(number).map_or(0, |round| round.last_ns);
         if sync.mode.ack {
             // The acknowledgements of this round come after it has ended.
-            state.unacknowledged = sync.round.sent().filter(|&count| count > 0).count() as u32;
+            state.unacknowledged = sync.round.sent().count() as u32;
             state.arrivals.forget_before(number);
         } else {
             state.unacknowledged = 0;

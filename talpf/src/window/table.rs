@@ -38,7 +38,7 @@ pub(crate) struct WindowTable {
 pub(super) struct State {
     /// Rounds by lane; the first lane lies beside the lock, as peers come here with every put.
     pub(super) lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
-    /// Number of parked operations by source.
+    /// Number of parked operations by source, up to the last one that had any.
     pub(super) parked: Vec<usize>,
     /// Reason of the failure after which nothing lands any more.
     pub(super) failed: Option<Arc<str>>,
@@ -47,7 +47,7 @@ pub(super) struct State {
 impl WindowTable {
     /// Makes a table for `ranks` sources with `credits` parked operations each.
     pub(crate) fn new(ranks: u32, credits: usize) -> Self {
-        let state = State { parked: vec![0; ranks as usize], ..State::default() };
+        let state = State::default();
         let (notes, most_ahead) = (false, MOST_AHEAD);
         WindowTable {
             credits,
@@ -217,7 +217,10 @@ impl WindowTable {
     }
 
     /// Takes a credit of a source to park an operation. Returns `false` if it has none.
-    fn has_credit(&self, parked: &mut [usize], source: Rank) -> bool {
+    fn has_credit(&self, parked: &mut Vec<usize>, source: Rank) -> bool {
+        if parked.len() <= source.index() {
+            parked.resize(source.index() + 1, 0);
+        }
         let count = &mut parked[source.index()];
         let left = *count < self.credits || !self.limited.contains(&source.0);
         *count += usize::from(left);
