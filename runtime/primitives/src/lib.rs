@@ -26,8 +26,8 @@ mod unchecked;
 pub use self::barrier::{Barrier, DIFFER, Sleeper};
 pub use self::huge_pages::prefer_huge_pages;
 pub use self::plain::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Parker, Unparker,
-    fence, thread, thread_local, yield_now,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, OnceLock, Ordering, Parker,
+    Unparker, fence, thread, thread_local, yield_now,
 };
 pub use self::try_lock::TryLock;
 

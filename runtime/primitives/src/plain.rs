@@ -1,5 +1,6 @@
 //! The standard library's atomics and threads, and parking_lot's mutex.
 
+pub use std::sync::OnceLock;
 pub use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };

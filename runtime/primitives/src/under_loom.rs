@@ -35,3 +35,29 @@ impl<T> Mutex<T> {
         self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
+
+/// A cell that is filled once, with the interface of the standard one. One thread at a time may fill it.
+#[derive(Debug, Default)]
+pub struct OnceLock<T> {
+    value: std::sync::OnceLock<T>,
+    is_filled: AtomicBool,
+}
+
+impl<T> OnceLock<T> {
+    /// Makes an empty cell.
+    pub fn new() -> Self {
+        OnceLock { value: std::sync::OnceLock::new(), is_filled: AtomicBool::new(false) }
+    }
+
+    /// Returns the value, if the cell is filled.
+    pub fn get(&self) -> Option<&T> {
+        if self.is_filled.load(Ordering::Acquire) { self.value.get() } else { None }
+    }
+
+    /// Returns the value, which `init` makes if the cell is empty.
+    pub fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
+        let value = self.value.get_or_init(init);
+        self.is_filled.store(true, Ordering::Release);
+        value
+    }
+}

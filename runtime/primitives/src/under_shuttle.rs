@@ -15,6 +15,7 @@ pub use parking_lot::MutexGuard;
 pub use shuttle::thread::{self, yield_now};
 pub use std::sync::atomic::Ordering;
 // No points of shuttle: the decisions made on these values are visible at other points.
+pub use std::sync::OnceLock;
 pub use std::sync::atomic::{AtomicPtr, AtomicU8};
 
 fn switch() {

@@ -7,19 +7,21 @@
 //! of the run: later posts take two loads and no lock. If that fails, nothing is filled, and
 //! the post fails.
 //!
-//! Both ends exist before a cell is filled, so a request never comes to a rank that does not respond
-//! yet. The lock is held while nothing but the device is called.
+//! A thread that finds a cell filled may send at once, while the other cell is still empty. So before
+//! either is filled, both ends are connected, and the ranks of both queue pairs are known: a request never
+//! comes to a rank that does not respond yet, nor is an arrival of a rank that is not known. The lock is
+//! held while nothing but the device is called.
 //!
 //! Ranks of other processes are connected by a handshake; their queue pairs are made at the start.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::{
     CompletionChannel, CompletionQueue, Connection, Context, Device, ProtectionDomain, QueuePair,
     QueuePairInit, Result, SharedReceiveQueue, SharedReceiveQueueInit,
 };
-use talpf_primitives::Mutex;
+use talpf_primitives::{Mutex, OnceLock};
 
 use super::capacity::{inline_bytes, receives, sends};
 use super::peer_ranks::PeerRanks;
@@ -92,11 +94,13 @@ impl Connector {
         let here = near_end.open()?;
         let connection = Connection::default();
         here.connect(there.as_ref().unwrap_or(&here).number(), &connection)?;
+        self.ranks.set(here.number(), far);
         if let Some(there) = there {
             there.connect(here.number(), &connection)?;
-            self.fill(far_end, near, there);
+            self.ranks.set(there.number(), near);
+            far_end.fill(near, there);
         }
-        Ok(self.fill(near_end, far, here))
+        Ok(near_end.fill(far, here))
     }
 
     /// Makes queue pairs from a rank to those of other processes, which will be connected later.
@@ -107,18 +111,11 @@ impl Connector {
         let end = self.end(near);
         let here = self.first..self.first + self.ends.len() as u32;
         for rank in (0..end.cells.ranks()).filter(|rank| !here.contains(rank)) {
-            self.fill(end, Rank(rank), end.open()?);
+            let queue_pair = end.open()?;
+            self.ranks.set(queue_pair.number(), Rank(rank));
+            end.fill(Rank(rank), queue_pair);
         }
         Ok(())
-    }
-
-    fn fill<'a>(&self, end: &'a End, peer: Rank, queue_pair: QueuePair) -> &'a Connected {
-        self.ranks.set(queue_pair.number(), peer);
-        end.filled.fetch_add(1, Ordering::Relaxed);
-        end.cells.of(peer).get_or_init(|| {
-            let (unsignalled, is_remote) = (AtomicU32::new(0), AtomicBool::new(false));
-            Box::new(Connected { queue_pair, unsignalled, is_remote })
-        })
     }
 }
 
@@ -164,5 +161,74 @@ impl End {
             max_inline_data: self.inline_bytes,
             ..QueuePairInit::new(sent, &self.arrived)
         })
+    }
+
+    /// Fills the cell of a peer, from which all threads post.
+    fn fill(&self, peer: Rank, queue_pair: QueuePair) -> &Connected {
+        self.filled.fetch_add(1, Ordering::Relaxed);
+        self.cells.of(peer).get_or_init(|| {
+            let (unsignalled, is_remote) = (AtomicU32::new(0), AtomicBool::new(false));
+            Box::new(Connected { queue_pair, unsignalled, is_remote })
+        })
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use ibverbs_sim::{
+        DeviceConfig, Operation, Payload, ReceiveWorkRequest, SendFlags, SendWorkRequest,
+        WorkCompletion,
+    };
+    use loom::thread;
+
+    use super::*;
+
+    /// The queues of a rank among so many are as short as they get.
+    const RANKS: u32 = 128;
+    const NEAR: Rank = Rank(0);
+    const FAR: Rank = Rank(1);
+
+    /// Sends over the far end of the connection, if that is there. Returns `true` if it was.
+    fn send_from_far(connector: &Connector) -> bool {
+        let Some(to) = connector.end(FAR).cells.of(NEAR).get() else {
+            return false;
+        };
+        let operation = Operation::SendWithImmediate { immediate: 0 };
+        let (wr_id, payload, flags) = (0, Payload::Inline(&[]), SendFlags::NONE);
+        to.queue_pair
+            .post_send(&[SendWorkRequest { wr_id, operation, payload, flags }])
+            .expect("the queue pair is connected");
+        let mut arrived = [WorkCompletion::default()];
+        assert_eq!(connector.end(NEAR).arrived.poll(&mut arrived), 1);
+        assert_eq!(connector.ranks.get(arrived[0].queue_pair), Some(FAR));
+        true
+    }
+
+    #[test]
+    fn loom_a_message_of_a_peer_that_finds_its_end_of_a_new_connection_is_of_a_known_rank() {
+        static SENT_EARLY: AtomicUsize = AtomicUsize::new(0);
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(1);
+        model.max_branches = 100_000;
+        model.check(|| {
+            let device = Device::new(DeviceConfig::default()).unwrap();
+            let ends = (0..2).map(|_| End::new(&device, RANKS, RANKS).unwrap()).collect();
+            let connector = Arc::new(Connector::new(0, ends));
+            let receive = ReceiveWorkRequest { wr_id: 0, scatter: &[] };
+            connector.end(NEAR).receives.post_receive(&[receive]).unwrap();
+            let peer = {
+                let connector = Arc::clone(&connector);
+                thread::spawn(move || {
+                    let is_sent = send_from_far(&connector);
+                    let is_early = connector.end(NEAR).cells.of(FAR).get().is_none();
+                    SENT_EARLY.fetch_add(usize::from(is_sent && is_early), Ordering::Relaxed);
+                })
+            };
+            connector.connect(NEAR, FAR).unwrap();
+            peer.join().unwrap();
+        });
+        assert!(SENT_EARLY.load(Ordering::Relaxed) > 0, "none before the near end was there");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::iter;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use ibverbs_sim::QueuePairNumber;
+use talpf_primitives::{AtomicU32, Ordering};
 
 use super::doubling;
 use crate::numbers::Rank;
