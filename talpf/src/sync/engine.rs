@@ -131,8 +131,11 @@ impl State {
 
     #[inline]
     fn take_arrival(&mut self, sender: &Sender, arrived: &WorkCompletion, out: &mut Deferred) {
-        let source = sender.own.endpoint.rank_of(arrived.queue_pair);
-        let (Some(mut source), Some(bits)) = (source, arrived.immediate) else {
+        let Some(mut source) = sender.own.endpoint.rank_of(arrived.queue_pair) else {
+            // A sync may wait for it.
+            return out.failures.push((vec![self.rank], of_nobody(self.rank)));
+        };
+        let Some(bits) = arrived.immediate else {
             return;
         };
         if arrived.status != CompletionStatus::Success {
@@ -332,6 +335,12 @@ fn take_notified(sender: &Sender, writer: Rank, number: ArrivalNumber, out: &mut
 }
 
 #[cold]
+fn of_nobody(here: Rank) -> Error {
+    let status = "an arrival over a queue pair to no rank".to_owned();
+    Error::WorkRequest { peer: here, status }
+}
+
+#[cold]
 fn no_notification(rank: Rank) -> Error {
     let what = "a notification that this rank has not let land".to_owned();
     Error::BadControlMessage { rank, what }
@@ -357,4 +366,35 @@ fn not_eager(rank: Rank) -> Error {
 #[cold]
 fn too_late(source_rank: Rank, lane: LaneNumber, round: Round) -> Error {
     Error::UnexpectedArrivals { lane, round, source_rank, arrived: 1, expected: 0 }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use ibverbs_sim::{
+        Connection, Payload, QueuePairInit, ReceiveWorkRequest, SendFlags, SendWorkRequest,
+    };
+
+    use super::*;
+    use crate::config::Config;
+    use crate::exec::exec;
+    use crate::sync::SyncMode;
+
+    #[test]
+    fn an_arrival_over_a_queue_pair_to_no_rank_fails_the_run() {
+        let ends = exec(Config { ranks: 1, ..Config::default() }, async |ctx| {
+            let endpoint = &ctx.sender().own.endpoint;
+            let sent = endpoint.context.create_completion_queue(1, None).unwrap();
+            let init =
+                QueuePairInit { max_send_wr: 1, ..QueuePairInit::new(&sent, &endpoint.arrived) };
+            let stranger = endpoint.domain.create_queue_pair(&init).unwrap();
+            stranger.connect(stranger.number(), &Connection::default()).unwrap();
+            stranger.post_receive(&[ReceiveWorkRequest { wr_id: 0, scatter: &[] }]).unwrap();
+            let operation = Operation::SendWithImmediate { immediate: 0 };
+            let (payload, flags) = (Payload::Inline(&[]), SendFlags::NONE);
+            let request = SendWorkRequest { wr_id: NOBODY, operation, payload, flags };
+            stranger.post_send(&[request]).unwrap();
+            ctx.sync(SyncMode::DEFAULT).await
+        });
+        assert_eq!(ends.unwrap_err().to_string(), of_nobody(Rank(0)).to_string());
+    }
 }
