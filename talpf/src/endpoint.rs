@@ -20,7 +20,6 @@ use ibverbs_sim::{
     QueuePairState, ReceiveWorkRequest, ScatterGather, SendFlags, SendWorkRequest,
     SharedReceiveQueue, WorkCompletion,
 };
-use talpf_primitives::OnceLock;
 
 use self::capacity::receives;
 pub(crate) use self::capacity::{

@@ -37,7 +37,7 @@ impl<T> Mutex<T> {
 }
 
 /// A cell that is filled once, with the interface of the standard one. One thread at a time may fill it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
     is_filled: AtomicBool,
@@ -59,5 +59,11 @@ impl<T> OnceLock<T> {
         let value = self.value.get_or_init(init);
         self.is_filled.store(true, Ordering::Release);
         value
+    }
+}
+
+impl<T> Default for OnceLock<T> {
+    fn default() -> Self {
+        OnceLock::new()
     }
 }
