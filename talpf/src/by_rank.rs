@@ -1,7 +1,8 @@
 //! A value for every rank, of which most programs use few.
 
 use std::array;
-use std::sync::OnceLock;
+
+use talpf_primitives::OnceLock;
 
 use crate::numbers::Rank;
 

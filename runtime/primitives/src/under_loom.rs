@@ -36,17 +36,19 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A cell that is filled once, with the interface of the standard one. One thread at a time may fill it.
+/// A cell that is filled once, with the interface of the standard one.
 #[derive(Debug)]
 pub struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
     is_filled: AtomicBool,
+    filling: Mutex<()>,
 }
 
 impl<T> OnceLock<T> {
     /// Makes an empty cell.
     pub fn new() -> Self {
-        OnceLock { value: std::sync::OnceLock::new(), is_filled: AtomicBool::new(false) }
+        let value = std::sync::OnceLock::new();
+        OnceLock { value, is_filled: AtomicBool::new(false), filling: Mutex::new(()) }
     }
 
     /// Returns the value, if the cell is filled.
@@ -56,9 +58,18 @@ impl<T> OnceLock<T> {
 
     /// Returns the value, which `init` makes if the cell is empty.
     pub fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
+        if let Some(value) = self.get() {
+            return value;
+        }
+        let _filling = self.filling.lock();
         let value = self.value.get_or_init(init);
         self.is_filled.store(true, Ordering::Release);
         value
+    }
+
+    /// Returns the value, which no other thread can reach, if the cell is filled.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        self.value.get_mut()
     }
 }
 

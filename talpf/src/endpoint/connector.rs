@@ -192,7 +192,7 @@ mod loom_tests {
 
     /// Sends over the far end of the connection, if that is there. Returns `true` if it was.
     fn send_from_far(connector: &Connector) -> bool {
-        let Some(to) = connector.end(FAR).cells.of(NEAR).get() else {
+        let Some(to) = connector.end(FAR).cells.get(NEAR).and_then(OnceLock::get) else {
             return false;
         };
         let operation = Operation::SendWithImmediate { immediate: 0 };
@@ -222,7 +222,8 @@ mod loom_tests {
                 let connector = Arc::clone(&connector);
                 thread::spawn(move || {
                     let is_sent = send_from_far(&connector);
-                    let is_early = connector.end(NEAR).cells.of(FAR).get().is_none();
+                    let near = connector.end(NEAR).cells.get(FAR);
+                    let is_early = near.and_then(OnceLock::get).is_none();
                     SENT_EARLY.fetch_add(usize::from(is_sent && is_early), Ordering::Relaxed);
                 })
             };
