@@ -46,11 +46,13 @@ impl<T: Default> ByRank<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Rank, &T)> {
         let made = self.blocks.iter().zip((0..).step_by(BLOCK));
         let made = made.filter_map(|(block, first)| Some((block.get()?, first)));
-        made.flat_map(|(block, first)| (first..).map(Rank).zip(&**block))
+        made.flat_map(|(block, first)| (first..self.ranks).map(Rank).zip(&**block))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.blocks.iter_mut().filter_map(OnceLock::get_mut).flat_map(|block| block.iter_mut())
+        let blocks = self.blocks.iter_mut().zip((0..self.ranks as usize).step_by(BLOCK));
+        let made = blocks.filter_map(|(block, first)| Some((block.get_mut()?, first)));
+        made.flat_map(|(block, first)| block.iter_mut().take(self.ranks as usize - first))
     }
 }
 
@@ -71,7 +73,8 @@ mod tests {
         let of = |(rank, value): (Rank, &AtomicU32)| (rank.0, value.load(Ordering::Relaxed));
         let set: Vec<_> = table.iter().map(of).filter(|(_, value)| *value > 0).collect();
         assert_eq!(set, used.map(|rank| (rank, rank + 1)));
-        assert_eq!(table.iter().count(), 4 * BLOCK);
+        assert_eq!(table.iter().count(), 3 * BLOCK + 1_000 % BLOCK);
+        assert_eq!(table.iter_mut().count(), 3 * BLOCK + 1_000 % BLOCK);
         table.iter_mut().for_each(|value| *value.get_mut() = 0);
         assert!(table.iter().all(|of_rank| of(of_rank).1 == 0));
     }
