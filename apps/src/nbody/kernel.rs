@@ -148,7 +148,7 @@ fn some<const W: usize>(targets: &[f64], sources: &[f64], sums: &mut [f64], firs
     }
 }
 
-/// One divided by the square root of `square`, to a unit or two of the last bit.
+/// Inverse of the square root of `square`, to a unit or two of the last bit.
 ///
 /// Half the exponent of a number, negated, is an estimate within 3.5 %, and each of Newton's steps
 /// squares the error. Square roots and divisions of vectors take more than twice as long as these
