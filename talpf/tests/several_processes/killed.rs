@@ -1,5 +1,5 @@
-//! A process that is killed while it registers memory, or while it holds a grant: each other one ends with an error
-//! that names its rank, and soon. The processes are ones of the system: this test starts itself again.
+//! A process that is killed while it registers memory, while it holds a grant, or in a superstep: each other one ends
+//! with an error that names its rank, and soon. The processes are ones of the system: this test starts itself again.
 #![allow(unsafe_code, reason = "passes the calls of a rail on")]
 
 use std::env;
@@ -22,15 +22,18 @@ use talpf_runtime::Array;
 
 use crate::common;
 
-const PROCESSES: u32 = 3;
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Longest time between the end of a process and that of the others, on a machine that does much else.
-const SOON: Duration = Duration::from_secs(20);
+/// Longest time between the end of a process and that of all others. Measured on two idle cores: 1 to 6 ms over shared
+/// memory, 2 to 165 ms over libfabric.
+const SOON: Duration = Duration::from_secs(1);
+/// Time that a machine which does much else may add to [`SOON`].
+const MARGIN: Duration = Duration::from_secs(2);
 /// Variables for a child: its rail, its process, the folder of the run, the point at which a process is killed, and the
 /// times that it passes that before, if it is the one.
 const RAIL: &str = "TALPF_KILLED_RAIL";
 const PROCESS: &str = "TALPF_KILLED_PROCESS";
 const FOLDER: &str = "TALPF_KILLED_FOLDER";
+const PROCESSES: &str = "TALPF_KILLED_PROCESSES";
 const POINT: &str = "TALPF_KILLED_POINT";
 const TIMES: &str = "TALPF_KILLED_TIMES";
 
@@ -38,12 +41,30 @@ const TIMES: &str = "TALPF_KILLED_TIMES";
 const PART: usize = 20_000;
 
 /// Point at which a process kills itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Point {
     /// Within the registration of an array, for which all others wait.
     Registration,
     /// After a window of a peer has granted an operation, which has not begun.
     Grant,
+    /// Before a message of a superstep of short puts.
+    Superstep,
+}
+
+impl Point {
+    const ALL: [(Self, &str); 3] = [
+        (Self::Registration, "registration"),
+        (Self::Grant, "grant"),
+        (Self::Superstep, "superstep"),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(point, _)| *point == self).unwrap().1
+    }
+
+    fn from_name(name: &str) -> Self {
+        Self::ALL.into_iter().find(|(_, its_name)| *its_name == name).unwrap().0
+    }
 }
 
 /// A rail whose process kills itself at a point.
@@ -109,6 +130,7 @@ impl Rail for DeadlyRail {
     }
 
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
+        self.pass(Point::Superstep);
         self.rail.send(to, bytes)
     }
 
@@ -191,20 +213,20 @@ impl Rail for DeadlyRail {
 }
 
 /// Joins the processes of a run, which meet in a folder.
-fn join(rail: &str, folder: &Path, process: u32) -> Arc<dyn Rail> {
+fn join(rail: &str, folder: &Path, (process, processes): (u32, u32)) -> Arc<dyn Rail> {
     if rail == "shm" {
         let run = folder.display().to_string();
         let config = ShmConfig::default();
-        return Arc::new(ShmRail::join(&run, process, PROCESSES, TIMEOUT, &config).unwrap());
+        return Arc::new(ShmRail::join(&run, process, processes, TIMEOUT, &config).unwrap());
     }
     let choice = rail.strip_prefix("ofi:").unwrap().parse().unwrap();
     let wire =
-        |name: &str| SocketWire::join(&folder.join(name), process, PROCESSES, TIMEOUT).unwrap();
+        |name: &str| SocketWire::join(&folder.join(name), process, processes, TIMEOUT).unwrap();
     let exchange = wire("exchange");
-    let end = OfiEnd::open(&choice, IpAddr::V4(Ipv4Addr::LOCALHOST), PROCESSES).unwrap();
-    let mut addresses = [const { None }; PROCESSES as usize];
+    let end = OfiEnd::open(&choice, IpAddr::V4(Ipv4Addr::LOCALHOST), processes).unwrap();
+    let mut addresses = vec![None; processes as usize];
     addresses[process as usize] = Some(end.address().unwrap());
-    for other in (0..PROCESSES).filter(|other| *other != process) {
+    for other in (0..processes).filter(|other| *other != process) {
         exchange.send(other, end.address().unwrap());
     }
     while addresses.contains(&None) || exchange.has_unsent() {
@@ -215,7 +237,8 @@ fn join(rail: &str, folder: &Path, process: u32) -> Arc<dyn Rail> {
 
 /// Registers arrays, or puts to all other ranks, for ever.
 async fn main(ctx: Context, point: Point) -> Result<(), Error> {
-    let inbox = || Array::new(ctx.group(), vec![9u64; PART * PROCESSES as usize], PART);
+    let (me, processes) = (ctx.rank().0, ctx.size());
+    let inbox = || Array::new(ctx.group(), vec![9u64; PART * processes as usize], PART);
     if point == Point::Registration {
         let mut all = Vec::new();
         loop {
@@ -223,37 +246,47 @@ async fn main(ctx: Context, point: Point) -> Result<(), Error> {
             all.push(ctx.register_global(&inbox).await?);
         }
     }
-    let source = Array::new(ctx.group(), vec![u64::from(ctx.rank().0); PART], PART)?;
+    let source = Array::new(ctx.group(), vec![u64::from(me); PART], PART)?;
     ctx.register_local(&source)?;
     let inbox = inbox()?;
     let slot = ctx.register_global(&inbox).await?;
+    let (all, one) = (source.all(), source.region(..1));
+    let (mode, part) = match point {
+        Point::Superstep => (SyncMode::CACHED, &one),
+        _ => (SyncMode::DEFAULT, &all),
+    };
     loop {
-        let sync = ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).spawn()?;
-        for peer in (0..PROCESSES).filter(|peer| *peer != ctx.rank().0) {
-            let place = PART * ctx.rank().0 as usize;
-            ctx.put(&source.all(), slot.at(Rank(peer), place))?;
+        for peer in (0..processes).filter(|peer| *peer != me) {
+            ctx.put(part, slot.at(Rank(peer), PART * me as usize))?;
         }
-        sync.await?;
+        ctx.sync(mode).window(&inbox.all()).await?;
     }
 }
 
 /// Runs a process that is to outlive process 1.
 fn outlive(rail: Arc<dyn Rail>, point: Point) {
-    let config = common::unwatched(PROCESSES, 1);
+    let config = common::unwatched(rail.processes(), 1);
     let error = hook_on_rail(rail, config, |ctx| main(ctx, point)).unwrap_err();
     assert!(matches!(error, Error::PeerFailed { .. }), "{error}");
     assert!(error.to_string().contains("rank 1"), "{error}");
 }
 
 /// Starts a process, which kills itself after the point was passed so many times, if it is to.
-fn start(rail: &str, folder: &Path, process: u32, point: Point, times: Option<usize>) -> Child {
+fn start(
+    rail: &str,
+    folder: &Path,
+    (process, processes): (u32, u32),
+    point: Point,
+    times: Option<usize>,
+) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
     command
         .args(["--exact", "killed::child_of_a_run", "--ignored", "--nocapture"])
         .env(RAIL, rail)
         .env(PROCESS, process.to_string())
+        .env(PROCESSES, processes.to_string())
         .env(FOLDER, folder)
-        .env(POINT, if point == Point::Grant { "grant" } else { "registration" })
+        .env(POINT, point.name())
         .stdout(Stdio::null());
     if let Some(times) = times {
         command.env(TIMES, times.to_string());
@@ -261,53 +294,68 @@ fn start(rail: &str, folder: &Path, process: u32, point: Point, times: Option<us
     command.spawn().unwrap()
 }
 
-fn kills(point: Point) {
+fn kills(point: Point, processes: u32, all_times: [usize; 3]) {
     let providers = OfiProviders::find().map(|found| found.best().map(|best| best.name.clone()));
     let ofi = providers.ok().flatten().map(|name| format!("ofi:{name}"));
     if ofi.is_none() {
         eprintln!("skipped over libfabric, which is not installed");
     }
     for rail in ["shm".to_owned()].into_iter().chain(ofi) {
-        for times in [0, 7, 23] {
-            println!("{rail}, {times}");
+        for times in all_times {
             let folder = tempfile::tempdir().unwrap();
             for name in ["exchange", "control"] {
                 fs::create_dir_all(folder.path().join(name)).unwrap();
             }
-            let mut killed = start(&rail, folder.path(), 1, point, Some(times));
-            let mut survivor = start(&rail, folder.path(), 2, point, None);
+            let mut killed = start(&rail, folder.path(), (1, processes), point, Some(times));
+            let others = (2..processes)
+                .map(|process| start(&rail, folder.path(), (process, processes), point, None));
+            let others: Vec<Child> = others.collect();
             let death = std::thread::spawn(move || {
                 let status = killed.wait().unwrap();
                 (status, Instant::now())
             });
-            outlive(join(&rail, folder.path(), 0), point);
-            assert!(survivor.wait().unwrap().success());
+            outlive(join(&rail, folder.path(), (0, processes)), point);
+            let here = Instant::now();
+            let mut exits = others.into_iter().map(|mut other| other.wait().unwrap());
+            assert!(exits.all(|status| status.success()));
+            let all = Instant::now();
             let (status, killed) = death.join().unwrap();
             assert!(!status.success());
-            assert!(killed.elapsed() < SOON, "{:?}", killed.elapsed());
+            // The end of this process, and that of all: those need time to leave as well.
+            let [here, all] = [here, all].map(|end| end.saturating_duration_since(killed));
+            println!("{rail}, {processes} processes, {point:?} {times}: {here:?}, all {all:?}");
+            assert!(all < SOON + MARGIN, "{all:?} over {rail}");
         }
     }
 }
 
 #[test]
 fn a_process_that_is_killed_as_it_registers_memory_is_named_by_all_others() {
-    kills(Point::Registration);
+    kills(Point::Registration, 3, [0, 7, 23]);
 }
 
 #[test]
 fn a_process_that_is_killed_with_a_grant_is_named_by_all_others() {
-    kills(Point::Grant);
+    kills(Point::Grant, 3, [0, 7, 23]);
+}
+
+#[test]
+fn a_process_that_is_killed_in_a_superstep_is_named_by_all_others() {
+    for processes in [2, 3] {
+        kills(Point::Superstep, processes, [100, 1_000, 3_001]);
+    }
 }
 
 #[test]
 #[ignore = "started by another test"]
 fn child_of_a_run() {
     let of = |name| env::var(name).unwrap();
-    let rail = join(&of(RAIL), of(FOLDER).as_ref(), of(PROCESS).parse().unwrap());
-    let point = if of(POINT) == "grant" { Point::Grant } else { Point::Registration };
+    let [process, processes] = [PROCESS, PROCESSES].map(|name| of(name).parse().unwrap());
+    let rail = join(&of(RAIL), of(FOLDER).as_ref(), (process, processes));
+    let point = Point::from_name(&of(POINT));
     let Ok(times) = env::var(TIMES) else { return outlive(rail, point) };
     let rail = DeadlyRail { rail, point, left: AtomicUsize::new(times.parse().unwrap()) };
-    let config = common::unwatched(PROCESSES, 1);
+    let config = common::unwatched(processes, 1);
     let ended = hook_on_rail(Arc::new(rail), config, |ctx| main(ctx, point));
     panic!("the process is not killed: {ended:?}");
 }
