@@ -3,14 +3,45 @@
 //! The round is sent modulo 2^21 and completed at the receiver with the nearest round it knows.
 //! Control messages carry eight bytes as well: a count, and the rest of the round.
 
-use crate::numbers::{ArrivalNumber, LaneNumber, Round};
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
 
 const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
 const ROUNDS: u64 = 1 << ROUND_BITS;
 
-/// Bit beside the source of an eager put that counts as granted until it has arrived.
-pub(crate) const GRANTED: u32 = 1 << 31;
+/// Bit beside the source of eager puts that count as granted until they have arrived.
+const GRANTED: u32 = 1 << 31;
+/// Lowest bit of the number of eager puts.
+const PUTS_BIT: u32 = 24;
+/// Most eager puts that are counted at once.
+pub(crate) const MOST_COUNTED: u32 = (1 << (31 - PUTS_BIT)) - 1;
+
+/// The eager puts that a message counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EagerArrival {
+    pub(crate) source: Rank,
+    /// Number of the puts, [`MOST_COUNTED`] at most.
+    pub(crate) puts: u32,
+    /// `true` if they count as granted until they have arrived.
+    pub(crate) was_granted: bool,
+}
+
+impl EagerArrival {
+    #[inline]
+    pub(crate) fn to_bits(self) -> u32 {
+        let granted = if self.was_granted { GRANTED } else { 0 };
+        self.source.0 | self.puts << PUTS_BIT | granted
+    }
+
+    #[inline]
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        EagerArrival {
+            source: Rank(bits & ((1 << PUTS_BIT) - 1)),
+            puts: bits >> PUTS_BIT & MOST_COUNTED,
+            was_granted: bits & GRANTED != 0,
+        }
+    }
+}
 
 /// The kind of an operation that a completion with an immediate announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +57,8 @@ pub(crate) enum Kind {
     Ack,
     /// As `Data`, of an operation that a remote target has granted.
     Granted,
-    /// A put whose bytes have travelled with its claim: from the target to itself, with the source
-    /// in place of the count. It was granted, too, if [`GRANTED`] is set.
+    /// Puts whose bytes have travelled with their claims: from the target to itself, with an
+    /// [`EagerArrival`] in place of the count.
     Eager,
     /// An operation outside rounds, with its arrival number in place of lane and round.
     Notified,
@@ -128,6 +159,14 @@ mod tests {
             let received = Immediate::from_bits(Immediate::notified(ArrivalNumber(number)));
             prop_assert_eq!(received.kind, Kind::Notified);
             prop_assert_eq!(received.arrival_number(), ArrivalNumber(number));
+        }
+
+        #[test]
+        fn an_eager_arrival_comes_back(
+            source in 0..1u32 << PUTS_BIT, puts in 0..=MOST_COUNTED, was_granted: bool,
+        ) {
+            let sent = EagerArrival { source: Rank(source), puts, was_granted };
+            prop_assert_eq!(EagerArrival::from_bits(sent.to_bits()), sent);
         }
 
         #[test]

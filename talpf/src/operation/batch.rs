@@ -3,7 +3,8 @@
 //! The first short put to a rank is posted at once. Those of the same `OpenRound` that follow it
 //! to the same rank are copied into a batch and posted as one `chain`, which takes the lock of the
 //! target's windows, the send queue, a receive and a completion once, and not once a put. Puts to
-//! adjacent addresses share a write, as stores do in a write-combining buffer.
+//! adjacent addresses share a write, as stores do in a write-combining buffer. To a window of another
+//! process they go in one message, with their claims (`processes/put_list.rs`), and become a chain there.
 //!
 //! Each batch belongs to one `OpenRound` at a time. Its puts are posted when it is full, when its
 //! owner issues an operation to another rank or of another kind or is dropped, when a task of this
@@ -18,6 +19,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ibverbs_sim::RemoteAddress;
 use smallvec::SmallVec;
 use talpf_primitives::Ordering;
 
@@ -30,7 +32,7 @@ use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::numbers::Rank;
 use crate::sender::{RoundState, Sender};
-use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together};
+use crate::window::{Claim, Kind, Landing, Parked, Post, Rest, Together, TravelTogether};
 
 impl Batches<Arc<RoundState>> {
     /// Posts the puts of a batch and takes it back from its owner.
@@ -260,5 +262,16 @@ impl Together for Chain<'_> {
 
     fn park(&self, index: usize) -> Box<dyn Parked> {
         self.put(index).park()
+    }
+}
+
+impl TravelTogether for Chain<'_> {
+    fn with_bytes(&self, index: usize, visit: impl FnOnce(RemoteAddress, &[u8])) {
+        let put = &self.batch.puts[index];
+        visit(put.remote, self.batch.bytes_of(put));
+    }
+
+    fn trace_send(&self, range: Range<usize>) {
+        self.trace(&self.round.sender, &self.batch.puts[range]);
     }
 }

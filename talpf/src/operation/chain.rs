@@ -50,7 +50,7 @@ type Write = (RemoteAddress, Range<usize>);
 
 /// Joins writes that begin at the end of the previous one, in memory and in the buffer, into writes
 /// of at most `longest` bytes.
-pub(super) fn joined(
+pub(crate) fn joined(
     writes: impl Iterator<Item = Write>,
     longest: usize,
 ) -> impl Iterator<Item = Write> {

@@ -179,10 +179,10 @@ impl Issued {
     /// Returns `true` if the operation may be posted in one chain with others of its round and
     /// target.
     pub(super) fn goes_together(&self) -> bool {
-        self.claim().is_some()
+        self.claim().is_some_and(|claim| !claim.raw)
             && self.posted == 0
             && self.inline().is_some()
-            && self.round.sender.peers.shares_memory_with(self.at.target)
+            && self.round.sender.peers.takes_together(self.round.rank, self.at.target)
     }
 
     pub(super) fn is_posted(&self) -> bool {

@@ -41,6 +41,7 @@ pub use self::guards::{Destination, Source};
 pub use self::open_round::OpenRound;
 
 pub(crate) use self::batches::Batches;
+pub(crate) use self::chain::joined;
 pub(crate) use self::issued::Issued;
 pub(crate) use self::notified_put::{notify, put_copy_notified, put_notified, refused};
 pub(crate) use self::open_round::Spawned;

@@ -301,7 +301,7 @@ impl OpenRound {
 
     /// Returns `true` if a remote rank has to grant the operation though it needs no window: the
     /// target notes it, to find conflicts.
-    fn is_to_be_noted_by(&self, target: Rank) -> bool {
+    pub(super) fn is_to_be_noted_by(&self, target: Rank) -> bool {
         let origin = &self.state.sender;
         origin.checks_conflicts && origin.peers.is_granting(target)
     }

@@ -12,11 +12,13 @@ use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
+use ibverbs_sim::RemoteAddress;
+
 use super::chain::{PUTS, post_chain};
 use super::issued::Issued;
 use crate::numbers::{Rank, Round};
 use crate::sender::{RoundState, Sender};
-use crate::window::{Claim, Landing, Parked, Post, Together};
+use crate::window::{Claim, Landing, Parked, Post, Together, TravelTogether};
 
 /// Number of operations in a row without success after which a pass stops.
 const MISSES: usize = 64;
@@ -74,7 +76,7 @@ fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> VecDeque<Issued> {
     queue
 }
 
-/// Short puts of one round to one rank of this process.
+/// Short puts of one round to one rank.
 struct Chain {
     claims: Vec<Claim>,
     /// The operations, each until it is parked.
@@ -153,5 +155,22 @@ impl Together for Chain {
             Some(put) => put.park(),
             None => unreachable!("each is parked once"),
         }
+    }
+}
+
+impl TravelTogether for Chain {
+    fn with_bytes(&self, index: usize, visit: impl FnOnce(RemoteAddress, &[u8])) {
+        let puts = self.puts.borrow();
+        if let Some((remote, bytes)) = puts[index].as_ref().and_then(Issued::inline) {
+            visit(remote, bytes);
+        }
+    }
+
+    fn trace_send(&self, range: Range<usize>) {
+        self.puts.borrow_mut()[range].iter_mut().flatten().for_each(Issued::trace_send);
+    }
+
+    fn note_sent(&self, range: Range<usize>) {
+        self.puts.borrow_mut()[range].iter_mut().flatten().for_each(Issued::note_posted);
     }
 }

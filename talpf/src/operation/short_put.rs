@@ -70,8 +70,8 @@ impl Landing for ShortPut<'_> {
 }
 
 impl OpenRound {
-    /// Adds a put that follows another one to the same rank, of this process, to a batch. Returns
-    /// `false`, without any effect, if it has to be posted by itself.
+    /// Adds a put that follows another one to the same rank to a batch. Returns `false`, without any
+    /// effect, if it has to be posted by itself.
     pub(super) fn add_to_batch<T>(&self, bytes: &[u8], len: u64, to: &RemoteRegion<'_, T>) -> bool {
         let RemoteRegion { slot, rank: target, part, .. } = *to;
         let origin = &self.state.sender;
@@ -92,6 +92,9 @@ impl OpenRound {
             },
         };
         let Located { remote, index, end, windowed, .. } = located;
+        if !windowed && self.is_to_be_noted_by(target) {
+            return false;
+        }
         let (slot, called_ns) = (slot.number, Cell::new(origin.tracer.clock()));
         let put = |bytes| BatchedPut { slot, index, end, remote, called_ns, bytes };
         let route = if windowed { Route::Window(()) } else { Route::Direct };
@@ -138,8 +141,7 @@ impl OpenRound {
             return Err(error);
         }
         let mut put = ShortPut { round, at, route, bytes };
-        let here = peers.shares_memory_with(at.target);
-        self.flush_batch(if here { at.target.0 } else { NO_RANK });
+        self.flush_batch(at.target.0);
         let Route::Window(claim) = route else {
             let post = put.post_now();
             peers.notify(at.target);
@@ -176,7 +178,7 @@ impl OpenRound {
     }
 
     /// Posts the batch before an operation that is posted by itself, to `target` if that is a short
-    /// put to a rank of this process.
+    /// put.
     #[inline]
     pub(super) fn flush_batch(&self, target: u32) {
         let batches = &self.state.sender.batches;

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::notification::{Follows, Lists, NotifiedClaim};
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::processes::{RemotePeer, WindowRequest};
-use crate::window::{Claim, Freed, Landing, Outcome, Parked, Rest, Together};
+use crate::window::{Claim, Freed, Landing, Outcome, Parked, Rest, TravelTogether};
 
 pub(crate) use self::local::{Engine, LocalPeer};
 
@@ -205,16 +205,29 @@ impl Peers {
         }
     }
 
-    /// Passes short operations of one source to the windows of their target. A remote one takes
-    /// each by itself.
-    pub(crate) fn land_together(&self, request: WindowRequest, operations: &impl Together) -> Rest {
+    /// Returns `true` if short puts of `source` to `target` that are retried are passed to its windows
+    /// together.
+    pub(crate) fn takes_together(&self, source: Rank, target: Rank) -> bool {
+        match &self.0[target.index()] {
+            Peer::Local(_) => true,
+            Peer::Remote(peer) => peer.takes_together(source),
+        }
+    }
+
+    /// Passes short puts of one source to the windows of their target. Those to a remote one are
+    /// posted by being sent.
+    pub(crate) fn land_together(
+        &self,
+        request: WindowRequest,
+        operations: &impl TravelTogether,
+    ) -> Rest {
         let WindowRequest { target, lane, round } = request;
         match &self.0[target.index()] {
             Peer::Local(peer) => {
                 let has_landed = |source| self.has_landed(source, target);
                 peer.windows.land_together(lane, round, operations, &has_landed)
             }
-            Peer::Remote(_) => Rest { retry: (0..operations.len()).collect(), refused: None },
+            Peer::Remote(peer) => peer.send_together(request, operations),
         }
     }
 

@@ -32,6 +32,9 @@ pub(super) enum ControlMessage<'a> {
         remote: RemoteAddress,
         bytes: &'a [u8],
     },
+    /// Carries puts of one round with their claims, as a [`PutList`](super::put_list::PutList).
+    /// `landed` as in `Put`.
+    Puts { landed: u32, request: WindowRequest, puts: &'a [u8] },
     /// Refuses an eager put: no window of the round covers it.
     PutRefusal { request: WindowRequest, claim: Claim },
     /// Reports the number of eager puts of the receiver that have landed, wrapping.
@@ -88,6 +91,7 @@ const CLOCK_QUESTION: u8 = 14;
 const CLOCK_ANSWER: u8 = 15;
 const CLOCK_READING: u8 = 16;
 const PUBLISHED: u8 = 17;
+const PUTS: u8 = 18;
 
 /// Most bytes of a message without the data that it carries.
 const HEAD: usize = 88;
@@ -108,6 +112,10 @@ impl<'a> ControlMessage<'a> {
                 write_claim(&mut bytes, request, claim);
                 bytes.extend(remote.address.to_le_bytes());
                 bytes.extend(remote.key.to_u32().to_le_bytes());
+            }
+            ControlMessage::Puts { landed, request, .. } => {
+                bytes.extend(landed.to_le_bytes());
+                write_request(&mut bytes, request);
             }
             ControlMessage::PutRefusal { request, claim } => {
                 write_claim(&mut bytes, request, claim);
@@ -163,6 +171,7 @@ impl<'a> ControlMessage<'a> {
             | ControlMessage::Put { request, claim, .. } => {
                 request.target == to && claim.source == from
             }
+            ControlMessage::Puts { request, .. } => request.target == to,
             ControlMessage::PutRefusal { request, claim } => {
                 request.target == from && claim.source == to
             }
@@ -177,6 +186,7 @@ impl<'a> ControlMessage<'a> {
         match self {
             ControlMessage::WindowRequest { .. } => WINDOW_REQUEST,
             ControlMessage::Put { .. } => PUT,
+            ControlMessage::Puts { .. } => PUTS,
             ControlMessage::PutRefusal { .. } => PUT_REFUSAL,
             ControlMessage::Landed { .. } => LANDED,
             ControlMessage::WindowGrant { .. } => WINDOW_GRANT,
@@ -200,6 +210,7 @@ impl<'a> ControlMessage<'a> {
     fn data(&self) -> &'a [u8] {
         match *self {
             ControlMessage::Put { bytes, .. } | ControlMessage::NotifiedPut { bytes, .. } => bytes,
+            ControlMessage::Puts { puts, .. } => puts,
             ControlMessage::Gather { part, .. } => part,
             ControlMessage::Failed { reason: text, .. }
             | ControlMessage::Published { text, .. } => text.as_bytes(),
@@ -230,6 +241,10 @@ impl<'a> ControlMessage<'a> {
                 let remote = RemoteAddress { address, key };
                 let bytes = reader.0;
                 return Some(ControlMessage::Put { landed, request, claim, remote, bytes });
+            }
+            PUTS => {
+                let (landed, request) = (reader.word()?, reader.request()?);
+                return Some(ControlMessage::Puts { landed, request, puts: reader.0 });
             }
             PUT_REFUSAL => {
                 let (request, claim) = reader.claim()?;
@@ -292,11 +307,15 @@ impl<'a> ControlMessage<'a> {
 
 /// Writes a claim, and the windows that it is for.
 fn write_claim(bytes: &mut Vec<u8>, request: WindowRequest, claim: Claim) {
+    write_request(bytes, request);
+    write_elements(bytes, claim);
+}
+
+fn write_request(bytes: &mut Vec<u8>, request: WindowRequest) {
     let WindowRequest { target, lane, round } = request;
     bytes.push(lane.0);
     bytes.extend(target.0.to_le_bytes());
     bytes.extend(round.0.to_le_bytes());
-    write_elements(bytes, claim);
 }
 
 /// Writes a notification, and the claim of its put.
@@ -328,9 +347,13 @@ impl Reader<'_> {
 
     /// Reads what [`write_claim`] has written.
     fn claim(&mut self) -> Option<(WindowRequest, Claim)> {
+        Some((self.request()?, self.elements()?))
+    }
+
+    fn request(&mut self) -> Option<WindowRequest> {
         let lane = LaneNumber(self.byte()?);
         let (target, round) = (Rank(self.word()?), Round(self.long()?));
-        Some((WindowRequest { target, lane, round }, self.elements()?))
+        Some(WindowRequest { target, lane, round })
     }
 
     /// Reads what [`write_notified`] has written.
@@ -370,7 +393,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..18u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..19u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -393,6 +416,7 @@ mod tests {
                     let remote = RemoteAddress { address: round, key: RemoteKey::from_u32(slot) };
                     ControlMessage::Put { landed: number, request, claim, remote, bytes: &given }
                 }
+                PUTS => ControlMessage::Puts { landed: number, request, puts: &given },
                 PUT_REFUSAL => ControlMessage::PutRefusal { request, claim },
                 LANDED => ControlMessage::Landed { landed: number },
                 INBOX_REQUEST => ControlMessage::InboxRequest { number, notified },

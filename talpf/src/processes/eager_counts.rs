@@ -15,16 +15,39 @@ pub(super) struct EagerCounts {
     landed_here: AtomicU32,
     /// Puts that were reported to the peer.
     reported: AtomicU32,
+    /// Times that a put found no credit since the last report of the peer.
+    refused: AtomicU32,
 }
 
+/// Times that puts find no credit and the peer reports nothing, after which it may be that those before
+/// wait for a window, and others must not wait for them.
+const PATIENCE: u32 = 64;
+
 impl EagerCounts {
-    /// Counts one more put to the peer, unless `credits` may not have landed there.
-    pub(super) fn take_credit(&self, credits: usize) -> bool {
+    /// Counts as many of `wanted` more puts to the peer as leave no more than `credits` that may not
+    /// have landed there, and returns their number.
+    pub(super) fn take_credits(&self, wanted: usize, credits: usize) -> usize {
+        let mut taken = 0;
         let more = |sent: u32| {
             let waiting = sent.wrapping_sub(self.landed_there.load(Ordering::Acquire));
-            ((waiting as usize) < credits).then_some(sent.wrapping_add(1))
+            taken = wanted.min(credits.saturating_sub(waiting as usize));
+            (taken > 0).then_some(sent.wrapping_add(taken as u32))
         };
-        self.sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+        match self.sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, more) {
+            Ok(_) => taken,
+            Err(_) => {
+                // Of two refusals at the same time one may be missed.
+                let refused = self.refused.load(Ordering::Relaxed);
+                self.refused.store(refused.saturating_add(1), Ordering::Relaxed);
+                0
+            }
+        }
+    }
+
+    /// Returns `true` if puts without credit may not get any until others have landed, which may wait
+    /// for them.
+    pub(super) fn are_stuck(&self) -> bool {
+        self.refused.load(Ordering::Relaxed) > PATIENCE
     }
 
     /// Takes in a report of the peer. Reports may overtake each other on their way in.
@@ -33,12 +56,15 @@ impl EagerCounts {
             let is_later = (landed.wrapping_sub(known) as i32) > 0;
             is_later.then_some(landed)
         };
-        let _ = self.landed_there.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+        let taken = self.landed_there.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+        if taken.is_ok() {
+            self.refused.store(0, Ordering::Relaxed);
+        }
     }
 
-    /// Counts a put that came from the peer.
-    pub(super) fn note_received(&self) {
-        self.received.fetch_add(1, Ordering::AcqRel);
+    /// Counts puts that came from the peer.
+    pub(super) fn note_received(&self, puts: u32) {
+        self.received.fetch_add(puts, Ordering::AcqRel);
     }
 
     /// Returns `true` if every put that came from the peer has landed here.
@@ -47,9 +73,9 @@ impl EagerCounts {
         landed == self.received.load(Ordering::Acquire)
     }
 
-    /// Counts a put of the peer that has landed here.
-    pub(super) fn note_landed(&self) {
-        self.landed_here.fetch_add(1, Ordering::AcqRel);
+    /// Counts puts of the peer that have landed here.
+    pub(super) fn note_landed(&self, puts: u32) {
+        self.landed_here.fetch_add(puts, Ordering::AcqRel);
     }
 
     /// Returns the number of puts that have landed here and were not reported.
@@ -63,5 +89,45 @@ impl EagerCounts {
         let landed = self.landed_here.load(Ordering::Acquire);
         self.reported.store(landed, Ordering::Release);
         landed
+    }
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn puts_get_as_many_credits_as_are_left() {
+        let counts = EagerCounts::default();
+        assert_eq!(counts.take_credits(6, 10), 6);
+        assert_eq!(counts.take_credits(6, 10), 4);
+        assert_eq!(counts.take_credits(1, 10), 0);
+        counts.take_landed(3);
+        assert_eq!(counts.take_credits(2, 10), 2);
+        assert_eq!(counts.take_credits(2, 10), 1);
+        counts.take_landed(13);
+        assert_eq!(counts.take_credits(11, 10), 10);
+        // A report that was overtaken, and a peer that reports more than there are.
+        counts.take_landed(5);
+        assert_eq!(counts.take_credits(1, 10), 0);
+        counts.take_landed(30);
+        assert_eq!(counts.take_credits(1, 10), 0);
+    }
+
+    #[test]
+    fn puts_that_often_find_no_credit_are_stuck_until_a_report() {
+        let counts = EagerCounts::default();
+        assert_eq!(counts.take_credits(1, 1), 1);
+        for _ in 0..PATIENCE {
+            assert_eq!(counts.take_credits(1, 1), 0);
+            assert!(!counts.are_stuck());
+        }
+        assert_eq!(counts.take_credits(1, 1), 0);
+        assert!(counts.are_stuck());
+        counts.take_landed(0);
+        assert!(counts.are_stuck(), "nothing new has landed");
+        counts.take_landed(1);
+        assert!(!counts.are_stuck());
+        assert_eq!(counts.take_credits(1, 1), 1);
     }
 }

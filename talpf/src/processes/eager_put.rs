@@ -15,7 +15,7 @@ use super::WindowRequest;
 use super::control_message::ControlMessage;
 use super::window_grant::report_refusal;
 use crate::failure::RunFailure;
-use crate::immediate::{GRANTED, Immediate, Kind};
+use crate::immediate::{EagerArrival, Immediate, Kind};
 use crate::peer::Peers;
 use crate::window::{Claim, Landing, Parked, Post};
 
@@ -56,8 +56,8 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
                 if !has_landed {
                     peer.count_granted(here);
                 }
-                let payload = source.0 | if has_landed { 0 } else { GRANTED };
-                *self.posted.insert(payload)
+                let arrival = EagerArrival { source, puts: 1, was_granted: !has_landed };
+                *self.posted.insert(arrival.to_bits())
             }
         };
         let WindowRequest { lane, round, .. } = self.request;

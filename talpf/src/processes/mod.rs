@@ -19,7 +19,7 @@
 //! the end                            each ── finished ──► all
 //! ```
 //!
-//! So a short put costs one message, and any other operation with a window a round trip more than in
+//! So a short put costs one message, which it shares with those of its body that follow it, and any other operation with a window a round trip more than in
 //! one process. If the run checks for conflicts so does an operation on a raw slot: the target notes
 //! the operation and grants it. The target counts the operations that it has granted, and those of
 //! them that have arrived, which their immediates mark; a window closes when the two counts are
@@ -49,12 +49,14 @@ mod control_message;
 mod distribution;
 mod eager_counts;
 mod eager_put;
+mod eager_puts;
 mod event_watch;
 mod finish;
 mod handshake;
 mod inbox_grant;
 mod notified_put;
 mod placement;
+mod put_list;
 mod remote_peer;
 mod segments;
 mod termination;
@@ -75,6 +77,7 @@ pub(crate) use self::distribution::Distribution;
 use self::eager_put::{EagerPut, OwnedPut};
 use self::event_watch::EventWatch;
 pub(crate) use self::event_watch::Sleep;
+use self::put_list::PutList;
 pub(crate) use self::remote_peer::RemotePeer;
 pub(crate) use self::segments::Segments;
 use self::termination::TerminationDetector;
@@ -351,9 +354,17 @@ impl Processes {
             }
             ControlMessage::Put { landed, request, claim, remote, bytes } => {
                 peer.take_landed(target, landed);
-                peer.note_eager_put(target);
+                peer.note_eager_puts(target, 1);
                 if self.may_be_in(source, request) {
                     self.take_eager_put(request, claim, remote, bytes);
+                }
+            }
+            ControlMessage::Puts { landed, request, puts } => {
+                let list = PutList::from_bytes(puts).ok_or("a list of puts that is malformed")?;
+                peer.take_landed(target, landed);
+                peer.note_eager_puts(target, list.puts.len() as u32);
+                if self.may_be_in(source, request) {
+                    self.take_eager_puts(source, request, &list);
                 }
             }
             ControlMessage::Landed { landed } => peer.take_landed(target, landed),
@@ -362,7 +373,7 @@ impl Processes {
             }
             ControlMessage::NotifiedPut { landed, notified, remote, bytes } => {
                 peer.take_landed(target, landed);
-                peer.note_eager_put(target);
+                peer.note_eager_puts(target, 1);
                 self.take_notified_put(target, notified, remote, bytes);
             }
             ControlMessage::InboxGrant { number, arrival } => {

@@ -9,10 +9,14 @@ use talpf_traces::counted;
 use super::control_message::{ControlMessage, Envelope};
 use super::distribution::Distribution;
 use super::eager_counts::EagerCounts;
+use super::put_list::{MOST_PUTS, PutListWriter};
 use super::window_requests::{Order, WindowRequest, WindowRequests};
 use crate::notification::NotifiedClaim;
 use crate::numbers::{ArrivalNumber, Rank};
-use crate::window::{Claim, Landing, Outcome};
+use crate::window::{Claim, Landing, Outcome, Rest, TravelTogether};
+
+/// Short puts between two ranks that may not have landed, for each credit.
+const EAGER_PER_CREDIT: usize = 8;
 
 /// A rank in another process. Functions with a rank `own` concern its pair with that rank of this
 /// process.
@@ -87,22 +91,57 @@ impl RemotePeer {
             return Outcome::Refused(operation);
         };
         // Of an operation that is only noted, the number of grants is the number of notes.
-        if !claim.raw
-            && !self.cut_off.load(Ordering::Acquire)
-            && operation.eager_bytes().is_some()
-            && pair.eager.take_credit(self.credits)
+        if !claim.raw && !self.cut_off.load(Ordering::Acquire) && operation.eager_bytes().is_some()
         {
-            operation.trace_eager_send();
-            if let Some((remote, bytes)) = operation.eager_bytes() {
-                let landed = pair.eager.report();
-                self.send(own, ControlMessage::Put { landed, request, claim, remote, bytes });
+            if pair.eager.take_credits(1, self.eager_credits()) == 1 {
+                operation.trace_eager_send();
+                if let Some((remote, bytes)) = operation.eager_bytes() {
+                    let landed = pair.eager.report();
+                    self.send(own, ControlMessage::Put { landed, request, claim, remote, bytes });
+                }
+                operation.note_sent_eagerly();
+                return Outcome::Posted(operation);
             }
-            operation.note_sent_eagerly();
-            return Outcome::Posted(operation);
+            if !pair.eager.are_stuck() {
+                return Outcome::Retry(operation);
+            }
         }
         pair.requests.add(request.order(), operation, self.credits, |number| {
             self.send(own, ControlMessage::WindowRequest { number, request, claim });
         })
+    }
+
+    /// Sends short puts with their claims in one message, as far as there is credit.
+    pub(crate) fn send_together(&self, request: WindowRequest, puts: &impl TravelTogether) -> Rest {
+        let own = puts.claim(0).source;
+        let pair = self.pair(own).filter(|_| !self.cut_off.load(Ordering::Acquire));
+        let Some(pair) = pair else {
+            return Rest { refused: Some(0), ..Rest::default() };
+        };
+        let wanted = puts.len().min(MOST_PUTS);
+        let count = pair.eager.take_credits(wanted, self.eager_credits());
+        if count > 0 {
+            puts.trace_send(0..count);
+            let mut list = PutListWriter::new(count);
+            for index in 0..count {
+                let claim = puts.claim(index);
+                puts.with_bytes(index, |remote, bytes| list.add(&claim, remote, bytes));
+            }
+            let (landed, puts) = (pair.eager.report(), &*list.finish());
+            self.send(own, ControlMessage::Puts { landed, request, puts });
+        }
+        puts.note_sent(0..count);
+        Rest { retry: (count..puts.len()).collect(), refused: None }
+    }
+
+    /// Returns `true` if short puts that found no credit may be sent together later.
+    pub(crate) fn takes_together(&self, own: Rank) -> bool {
+        self.pair(own).is_some_and(|pair| !pair.eager.are_stuck())
+    }
+
+    /// Returns the most short puts of a rank that may not have landed.
+    fn eager_credits(&self) -> usize {
+        self.credits * EAGER_PER_CREDIT
     }
 
     /// Requests of the notifications of the peer that an operation may land, or sends a short one
@@ -118,7 +157,7 @@ impl RemotePeer {
         };
         if !self.cut_off.load(Ordering::Acquire)
             && operation.eager_bytes().is_some()
-            && pair.eager.take_credit(self.credits)
+            && pair.eager.take_credits(1, self.eager_credits()) == 1
         {
             operation.trace_eager_send();
             if let Some((remote, bytes)) = operation.eager_bytes() {
@@ -175,18 +214,18 @@ impl RemotePeer {
         self.pair(own).into_iter().for_each(|pair| pair.eager.take_landed(landed));
     }
 
-    /// Notes that an eager put came from the peer.
-    pub(super) fn note_eager_put(&self, own: Rank) {
-        self.pair(own).into_iter().for_each(|pair| pair.eager.note_received());
+    /// Notes that eager puts came from the peer.
+    pub(super) fn note_eager_puts(&self, own: Rank, puts: u32) {
+        self.pair(own).into_iter().for_each(|pair| pair.eager.note_received(puts));
     }
 
-    /// Notes that an eager put of the peer has arrived in its round. Returns `true` if the peer needs
-    /// nothing more, so that its arrivals may be complete.
-    pub(crate) fn note_eager_arrival(&self, own: Rank, was_granted: bool) -> bool {
+    /// Notes that eager puts of the peer have arrived in their round; together they were granted once,
+    /// or not. Returns `true` if the peer needs nothing more, so that its arrivals may be complete.
+    pub(crate) fn note_eager_arrival(&self, own: Rank, puts: u32, was_granted: bool) -> bool {
         if was_granted {
             self.note_arrival(own);
         }
-        self.pair(own).into_iter().for_each(|pair| pair.eager.note_landed());
+        self.pair(own).into_iter().for_each(|pair| pair.eager.note_landed(puts));
         self.is_finished()
     }
 
@@ -206,7 +245,7 @@ impl RemotePeer {
     }
 
     fn is_report_due(&self, pair: &Pair) -> bool {
-        pair.eager.unreported() as usize >= self.credits.div_ceil(2)
+        pair.eager.unreported() as usize >= self.eager_credits().div_ceil(2)
     }
 
     /// Returns `true` if the next pass has something to do that no event announces.

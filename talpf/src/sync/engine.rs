@@ -18,7 +18,7 @@ use super::dissemination::Plan;
 use super::lane_state::LaneState;
 use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
-use crate::immediate::{GRANTED, Immediate, Kind};
+use crate::immediate::{EagerArrival, Immediate, Kind};
 use crate::notification::Notification;
 use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
 use crate::sender::Sender;
@@ -152,9 +152,10 @@ impl State {
         // A chain of short puts ends with a message that counts them.
         let counts = arrived.opcode == CompletionOpcode::Receive;
         let payload = if counts { sender.own.endpoint.received(arrived) } else { 0 };
+        let mut count = if counts && is_data { payload as u32 } else { 1 };
         if immediate.kind == Kind::Eager {
-            match self.source_of_eager(sender, source, payload as u32) {
-                Some(origin) => source = origin,
+            match self.take_eager(sender, source, EagerArrival::from_bits(payload as u32)) {
+                Some(eager) => (source, count) = (eager.source, eager.puts),
                 None => return out.failures.push((vec![self.rank], not_eager(source))),
             }
         }
@@ -181,7 +182,6 @@ impl State {
         };
         match immediate.kind {
             Kind::Data | Kind::Granted | Kind::Eager => {
-                let count = if counts && is_data { payload as u32 } else { 1 };
                 let from_source = &mut round.data[source.index()];
                 *from_source = from_source.saturating_add(count);
                 round.total = round.total.saturating_add(count);
@@ -205,18 +205,22 @@ impl State {
         }
     }
 
-    /// Returns the source of an eager put, which this rank has written; `None` if a peer sent it.
-    fn source_of_eager(&self, sender: &Sender, writer: Rank, payload: u32) -> Option<Rank> {
-        let source = Rank(payload & !GRANTED);
-        if writer != self.rank || source.0 >= self.ranks {
+    /// Takes in eager puts, which this rank has written; `None` if a peer sent the message.
+    fn take_eager(
+        &self,
+        sender: &Sender,
+        writer: Rank,
+        eager: EagerArrival,
+    ) -> Option<EagerArrival> {
+        if writer != self.rank || eager.source.0 >= self.ranks {
             return None;
         }
-        let peer = sender.peers.remote(source)?;
-        if peer.note_eager_arrival(self.rank, payload & GRANTED != 0) {
-            // A sync may wait in vain for more: that is known once this one counts.
+        let peer = sender.peers.remote(eager.source)?;
+        if peer.note_eager_arrival(self.rank, eager.puts, eager.was_granted) {
+            // A sync may wait in vain for more: that is known once these count.
             sender.own.ring_doorbell();
         }
-        Some(source)
+        Some(eager)
     }
 
     /// Takes in the completions of operations, whose guards return.
@@ -325,7 +329,7 @@ fn take_notified(sender: &Sender, writer: Rank, number: ArrivalNumber, out: &mut
     };
     if writer != source
         && let Some(peer) = sender.peers.remote(source)
-        && peer.note_eager_arrival(here, false)
+        && peer.note_eager_arrival(here, 1, false)
     {
         sender.own.ring_doorbell();
     }

@@ -68,6 +68,16 @@ pub(crate) trait Together {
     fn park(&self, index: usize) -> Box<dyn Parked>;
 }
 
+/// Short puts that may travel together, with their claims, to a target in another process.
+pub(crate) trait TravelTogether: Together {
+    /// Calls `visit` with the remote address and the bytes of a put.
+    fn with_bytes(&self, index: usize, visit: impl FnOnce(RemoteAddress, &[u8]));
+    /// Records in the trace that a range of the puts is about to be sent.
+    fn trace_send(&self, range: Range<usize>);
+    /// Notes that a range of the puts was sent.
+    fn note_sent(&self, _range: Range<usize>) {}
+}
+
 /// The operations of a [`Together`] that were neither posted nor parked.
 #[derive(Default)]
 pub(crate) struct Rest {

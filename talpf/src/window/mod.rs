@@ -38,6 +38,6 @@ mod tests;
 pub(crate) use self::area::{Area, Claim, Kind};
 pub(crate) use self::areas::Areas;
 pub(crate) use self::landing::{
-    EndedRound, Freed, HasLanded, Landing, Outcome, Parked, Post, Rest, Together,
+    EndedRound, Freed, HasLanded, Landing, Outcome, Parked, Post, Rest, Together, TravelTogether,
 };
 pub(crate) use self::table::WindowTable;

@@ -38,6 +38,8 @@ mod random_programs;
 mod remote_calls;
 #[path = "../one_sided/sampled_values.rs"]
 mod sampled_values;
+#[path = "../one_sided/short_puts_together.rs"]
+mod short_puts_together;
 #[path = "../one_sided/sync_modes.rs"]
 mod sync_modes;
 #[path = "../one_sided/windows_opened_apart.rs"]

@@ -17,6 +17,7 @@ mod in_one_process;
 mod killed;
 mod meeting;
 mod panicking_wire;
+mod puts_together;
 #[path = "../one_sided/queued_syncs.rs"]
 mod queued_syncs;
 mod rails;
