@@ -18,6 +18,8 @@ use talpf_runtime::{Array, VirtualTime};
 
 /// Most words of a put that are copied as it is posted.
 pub(crate) const COPIED: usize = 32;
+/// Number of the first slot that a program registers.
+pub(crate) const FIRST_SLOT: u32 = 0;
 /// Longest time of one run, before the watchdog ends the process.
 const LIMIT: Duration = Duration::from_secs(300);
 

@@ -9,6 +9,8 @@ pub(crate) use crate::rails::{on_wires, run_all};
 
 /// Most words of a put that are copied, as they travel with its claim.
 pub(crate) const COPIED: usize = 512;
+/// Number of the first slot that a program registers: the rails of these tests have some before.
+pub(crate) const FIRST_SLOT: u32 = 2;
 
 /// Returns the results of the ranks, or the error of one of them.
 pub(crate) fn run<R, F>(config: Config, main: impl Fn(Context) -> F + Sync) -> Result<Vec<R>, Error>
