@@ -162,10 +162,7 @@ impl Lane {
         let receiver = &self.at.receiver;
         receiver.sender.batches.post_all();
         receiver.poll();
-        let arrivals = receiver.arrivals(self.at.number);
-        // A thread that tried to enter the engine meanwhile has left it to this one.
-        receiver.progress_if_rung();
-        arrivals
+        receiver.arrivals(self.at.number)
     }
 
     /// Declares a sync of this lane. It closes the round that is open when the sync is spawned or

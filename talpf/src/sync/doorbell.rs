@@ -5,7 +5,8 @@
 //! is between a thread that finds the state locked and the one that has unlocked it and checks the
 //! doorbell: both change the word of the doorbell by read-modify-writes, so one of them comes
 //! second and sees what the first has done, the ring or the unlocked state. Loads and stores would
-//! not do: both threads might read what was before.
+//! not do: both threads might read what was before. That holds as well for a thread that has locked
+//! the state without taking anything in, as for a report.
 
 use crossbeam_utils::CachePadded;
 use talpf_primitives::{AtomicBool, Mutex, MutexGuard, Ordering};
@@ -64,11 +65,15 @@ impl Doorbell {
     /// As [`Doorbell::enter`], for a thread that was inside and has unlocked the state.
     #[inline]
     pub(super) fn enter_again<'s, T>(&self, state: &'s Mutex<T>) -> Option<MutexGuard<'s, T>> {
+        if self.is_rung_after_unlock() { self.enter(state) } else { None }
+    }
+
+    /// Returns `true` if the doorbell was rung and not answered, for a thread that has unlocked the
+    /// state: a thread that has found the state locked before may have left a change to this one.
+    #[inline]
+    pub(super) fn is_rung_after_unlock(&self) -> bool {
         let (none, some) = (Ordering::AcqRel, Ordering::Acquire);
-        if self.0.compare_exchange(false, false, none, some).is_ok() {
-            return None;
-        }
-        self.enter(state)
+        self.0.compare_exchange(false, false, none, some).is_err()
     }
 }
 
@@ -113,6 +118,35 @@ mod loom_tests {
             assert_eq!(*shared.1.lock(), 2, "a change that was not taken in");
             assert!(!shared.0.is_rung());
         });
+    }
+
+    /// A thread changes something while another one locks the state without taking anything in. The
+    /// other one then enters, or else wakes a thread that would.
+    fn change_and_inspect(enters: bool) {
+        loom::model(move || {
+            let shared = Arc::new((Doorbell::new(), Mutex::new(0), AtomicU32::new(0)));
+            let other = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || change(&shared, false))
+            };
+            let (doorbell, state, changes) = &*shared;
+            let inside = state.lock();
+            // Loom switches threads at accesses only.
+            changes.load(Ordering::Relaxed);
+            drop(inside);
+            let wakes = !enters && doorbell.is_rung_after_unlock();
+            if enters && let Some(mut seen) = doorbell.enter_again(state) {
+                *seen = changes.load(Ordering::Relaxed);
+            }
+            other.join().unwrap();
+            assert!(wakes || *state.lock() == 1, "a change that was not taken in");
+        });
+    }
+
+    #[test]
+    fn a_change_while_the_state_is_inspected_is_taken_in_or_wakes() {
+        change_and_inspect(true);
+        change_and_inspect(false);
     }
 
     #[test]

@@ -109,17 +109,25 @@ impl Receiver {
         let lane = state.lane(lane);
         let oldest = lane.syncs.front().map(|sync| sync.round.number);
         let oldest = oldest.unwrap_or(lane.arrivals.first());
-        lane.arrivals.round(oldest).map_or(0, |round| round.total)
+        let arrivals = lane.arrivals.round(oldest).map_or(0, |round| round.total);
+        drop(state);
+        self.progress_after_unlock();
+        arrivals
     }
 
     /// Returns the number of operations a sync expects, if known when it begins. For traces.
     pub(super) fn expected(&self, mode: SyncMode, lane: LaneNumber) -> Option<u32> {
-        self.state.lock().lane(lane).known(mode)
+        self.with_state(|state| state.lane(lane).known(mode))
     }
 
-    /// Locks the state for `inspect`, for reports.
+    /// Locks the state for `inspect`, for reports. Wakes the polling task if a thread has left a pass
+    /// to this one meanwhile.
     pub(super) fn with_state<R>(&self, inspect: impl FnOnce(&mut State) -> R) -> R {
-        inspect(&mut self.state.lock())
+        let inspected = inspect(&mut self.state.lock());
+        if self.own().doorbell.is_rung_after_unlock() {
+            self.own().wake_poller();
+        }
+        inspected
     }
 
     /// Returns `true` if nothing is under way that the polling task would see. This includes
@@ -134,7 +142,7 @@ impl Receiver {
 
     /// Returns `true` if every request of this rank was sent and answered.
     pub(crate) fn has_all_answers(&self) -> bool {
-        self.own().endpoint.is_idle() && self.state.lock().has_sent_controls()
+        self.own().endpoint.is_idle() && self.with_state(|state| state.has_sent_controls())
     }
 
     /// Ends the syncs that never end, at the end of the run.
@@ -158,7 +166,15 @@ impl Receiver {
             self.run_passes(Some(state));
         } else {
             drop(state);
-            self.progress_if_rung();
+            self.progress_after_unlock();
+        }
+    }
+
+    /// As [`Receiver::progress_if_rung`], for a thread that has unlocked the state without a pass.
+    #[inline]
+    fn progress_after_unlock(&self) {
+        if let Some(state) = self.own().doorbell.enter_again(&self.state) {
+            self.run_passes(Some(state));
         }
     }
 
@@ -249,86 +265,4 @@ impl Engine for Receiver {
 }
 
 #[cfg(all(test, not(talpf_loom)))]
-mod tests {
-    use std::sync::Barrier;
-    use std::time::Duration;
-
-    use ibverbs_sim::Operation;
-    use talpf_runtime::{Array, Clock};
-
-    use super::*;
-    use crate::config::Config;
-    use crate::context::Context;
-    use crate::exec::exec;
-    use crate::immediate::{Immediate, Kind};
-
-    /// So many that the exchange of counts is the barrier, and waits for what is delivered.
-    const RANKS: u32 = 4;
-    const BUSY: Rank = Rank(1);
-
-    /// Sends acknowledgements, which no sync waits for, until the target has no receive for one.
-    fn send_until_one_waits(ctx: &Context, target: Rank) {
-        let own = &ctx.sender().own;
-        let (lane, round) = (LaneNumber(7), Round(0));
-        let immediate = Immediate::new(Kind::Ack, lane, round).to_bits();
-        let (request, payload) = (
-            Operation::SendWithImmediate { immediate },
-            Immediate::payload(round, 0).to_ne_bytes(),
-        );
-        while own.endpoint.is_drained(target) {
-            // Without room in the send queue until the completions of earlier ones are taken.
-            let _ = own.endpoint.post_inline(target, request, &payload);
-            own.engine().unwrap().poll();
-        }
-    }
-
-    /// Checks until something is so many times in a row, for longer than the last poll before a sleep takes,
-    /// or for ten seconds. Returns `true` if it is.
-    fn comes_to_stay(clock: &Clock, is_so: impl Fn() -> bool) -> bool {
-        let (mut times, end) = (0, clock.now() + Duration::from_secs(10));
-        while times < 10_000 && clock.now() < end {
-            times = if is_so() { times + 1 } else { 0 };
-            talpf_primitives::yield_now();
-        }
-        times == 10_000
-    }
-
-    /// The put waits at its poster for a receive, and so does the sync, for that no completion announces.
-    #[test]
-    fn a_pass_that_has_to_be_repeated_wakes_a_polling_task_that_sleeps() {
-        let busy = Arc::new([Barrier::new(2), Barrier::new(2)]);
-        let mut config = Config { ranks: RANKS, check_conflicts: false, ..Config::default() };
-        config.runtime.workers = RANKS as usize;
-        let ends = exec(config, async move |ctx| {
-            let array = Array::new(ctx.group(), vec![0u32; 1], 1)?;
-            let slot = ctx.register_global(&array).await?;
-            let round = ctx.round();
-            let sync = ctx.sync(SyncMode::DEFAULT).window(&array.all()).spawn()?;
-            let (own, clock) = (&ctx.sender().own, ctx.group().clock());
-            if ctx.rank() == BUSY {
-                drop(round);
-                while own.windows.opened() == 0 {
-                    talpf_primitives::yield_now();
-                }
-                ctx.world().rank(BUSY).with_state(|_| {
-                    for at in &*busy {
-                        at.wait();
-                    }
-                });
-            } else if ctx.rank() == Rank(0) {
-                busy[0].wait();
-                send_until_one_waits(&ctx, BUSY);
-                drop(round.put_copy(&[1], slot.at(BUSY, 0)));
-                let sleeps = comes_to_stay(clock, || own.poller.is_asleep());
-                drop(round);
-                let is_woken = comes_to_stay(clock, || !own.poller.is_asleep());
-                busy[1].wait();
-                assert!(sleeps && is_woken, "{sleeps}, {is_woken}: nobody makes another pass");
-            } else {
-                drop(round);
-            }
-            sync.await
-        });
-        ends.unwrap();
-    }
-}
+mod tests;

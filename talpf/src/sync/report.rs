@@ -12,14 +12,6 @@ use crate::numbers::Rank;
 impl Receiver {
     /// Adds what the syncs of this rank wait for to a hang report.
     pub(crate) fn report_hang(&self, text: &mut String) {
-        self.describe(text);
-        // A thread that has tried to enter the engine meanwhile relies on the poller.
-        if self.has_unannounced() {
-            self.own().wake_poller();
-        }
-    }
-
-    fn describe(&self, text: &mut String) {
         let absent = self.absent();
         self.with_state(|state| state.describe(&absent, text));
         self.own().notifications.describe(text);

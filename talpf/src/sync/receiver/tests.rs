@@ -1,0 +1,97 @@
+//! Wake-ups of a polling task that sleeps, where no completion brings one.
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use ibverbs_sim::Operation;
+use talpf_runtime::{Array, Clock};
+
+use super::*;
+use crate::config::Config;
+use crate::context::Context;
+use crate::exec::exec;
+use crate::immediate::{Immediate, Kind};
+
+/// So many that the exchange of counts is the barrier, and waits for what is delivered.
+const RANKS: u32 = 4;
+const BUSY: Rank = Rank(1);
+
+/// Sends acknowledgements, which no sync waits for, until the target has no receive for one.
+fn send_until_one_waits(ctx: &Context, target: Rank) {
+    let own = &ctx.sender().own;
+    let (lane, round) = (LaneNumber(7), Round(0));
+    let immediate = Immediate::new(Kind::Ack, lane, round).to_bits();
+    let (request, payload) =
+        (Operation::SendWithImmediate { immediate }, Immediate::payload(round, 0).to_ne_bytes());
+    while own.endpoint.is_drained(target) {
+        // Without room in the send queue until the completions of earlier ones are taken.
+        let _ = own.endpoint.post_inline(target, request, &payload);
+        own.engine().unwrap().poll();
+    }
+}
+
+/// Checks until something is so many times in a row, for longer than the last poll before a sleep takes,
+/// or for ten seconds. Returns `true` if it is.
+fn comes_to_stay(clock: &Clock, is_so: impl Fn() -> bool) -> bool {
+    let (mut times, end) = (0, clock.now() + Duration::from_secs(10));
+    while times < 10_000 && clock.now() < end {
+        times = if is_so() { times + 1 } else { 0 };
+        talpf_primitives::yield_now();
+    }
+    times == 10_000
+}
+
+#[test]
+fn an_inspection_of_the_state_wakes_a_polling_task_that_sleeps_for_a_pass_left_to_it() {
+    let mut config = Config { ranks: 1, ..Config::default() };
+    config.runtime.workers = 2;
+    let ends = exec(config, async |ctx| {
+        let (receiver, clock) = (ctx.world().rank(Rank(0)), ctx.group().clock());
+        let own = receiver.own();
+        let sleeps = comes_to_stay(clock, || own.poller.is_asleep());
+        let left = receiver.with_state(|_| receiver.progress().is_none());
+        let is_answered = comes_to_stay(clock, || !own.doorbell.is_rung());
+        assert!(sleeps && left && is_answered, "{sleeps}, {left}, {is_answered}");
+        Ok::<_, Error>(())
+    });
+    ends.unwrap();
+}
+
+/// The put waits at its poster for a receive, and so does the sync, for that no completion announces.
+#[test]
+fn a_pass_that_has_to_be_repeated_wakes_a_polling_task_that_sleeps() {
+    let busy = Arc::new([Barrier::new(2), Barrier::new(2)]);
+    let mut config = Config { ranks: RANKS, check_conflicts: false, ..Config::default() };
+    config.runtime.workers = RANKS as usize;
+    let ends = exec(config, async move |ctx| {
+        let array = Array::new(ctx.group(), vec![0u32; 1], 1)?;
+        let slot = ctx.register_global(&array).await?;
+        let round = ctx.round();
+        let sync = ctx.sync(SyncMode::DEFAULT).window(&array.all()).spawn()?;
+        let (own, clock) = (&ctx.sender().own, ctx.group().clock());
+        if ctx.rank() == BUSY {
+            drop(round);
+            while own.windows.opened() == 0 {
+                talpf_primitives::yield_now();
+            }
+            ctx.world().rank(BUSY).with_state(|_| {
+                for at in &*busy {
+                    at.wait();
+                }
+            });
+        } else if ctx.rank() == Rank(0) {
+            busy[0].wait();
+            send_until_one_waits(&ctx, BUSY);
+            drop(round.put_copy(&[1], slot.at(BUSY, 0)));
+            let sleeps = comes_to_stay(clock, || own.poller.is_asleep());
+            drop(round);
+            let is_woken = comes_to_stay(clock, || !own.poller.is_asleep());
+            busy[1].wait();
+            assert!(sleeps && is_woken, "{sleeps}, {is_woken}: nobody makes another pass");
+        } else {
+            drop(round);
+        }
+        sync.await
+    });
+    ends.unwrap();
+}
