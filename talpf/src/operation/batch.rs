@@ -219,7 +219,7 @@ impl Chain<'_> {
         (0..self.len()).for_each(|index| origin.note(self.round, target, self.claim(index)));
         let posted = self.post(0..self.len()) == Post::All;
         let retry = if posted { SmallVec::new() } else { (0..self.len()).collect() };
-        Rest { retry, refused: None }
+        Rest { retry, ..Rest::default() }
     }
 
     fn trace(&self, origin: &Sender, puts: &[BatchedPut]) {

@@ -174,4 +174,13 @@ impl LocalPeer {
     pub(crate) fn wake_poller(&self) {
         self.poller.wake();
     }
+
+    /// Wakes the polling task, if it sleeps and a parked operation waits for something that nothing
+    /// announces: for another one to land, or for room to be posted. For a thread that has parked one.
+    #[cold]
+    pub(crate) fn wake_poller_if_delayed(&self) {
+        if self.windows.has_delayed() || self.notifications.has_delayed() {
+            self.wake_poller();
+        }
+    }
 }

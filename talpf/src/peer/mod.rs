@@ -141,6 +141,9 @@ impl Peers {
         let has_landed = |source| self.has_landed(source, target);
         let (outcome, freed) = peer.windows.land(lane, round, claim, quick, operation, &has_landed);
         self.run_deferred(target, freed);
+        if matches!(outcome, Outcome::Parked) {
+            peer.wake_poller_if_delayed();
+        }
         outcome
     }
 
@@ -161,6 +164,9 @@ impl Peers {
                 let outcome =
                     peer.notifications.land(notified, writer, quick, operation, &mut follows);
                 self.follow_up_as_poster(target, &mut follows);
+                if matches!(outcome, Outcome::Parked) {
+                    peer.wake_poller_if_delayed();
+                }
                 outcome
             }
             Peer::Remote(peer) => peer.request_inbox(notified, operation),
@@ -225,7 +231,11 @@ impl Peers {
         match &self.0[target.index()] {
             Peer::Local(peer) => {
                 let has_landed = |source| self.has_landed(source, target);
-                peer.windows.land_together(lane, round, operations, &has_landed)
+                let rest = peer.windows.land_together(lane, round, operations, &has_landed);
+                if rest.has_parked {
+                    peer.wake_poller_if_delayed();
+                }
+                rest
             }
             Peer::Remote(peer) => peer.send_together(request, operations),
         }

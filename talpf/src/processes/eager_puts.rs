@@ -32,6 +32,9 @@ impl Processes {
         let puts = EagerPuts { processes: self, own, source, request, list };
         let has_landed = |rank| self.peers.has_landed(rank, target);
         let rest = own.windows.land_together(lane, round, &puts, &has_landed);
+        if rest.has_parked {
+            own.wake_poller_if_delayed();
+        }
         // The source limits its puts to its credit, so this table always has some; those for which
         // the queue pair has no room wait for the engine to make some.
         let mut unposted = self.unposted.lock();

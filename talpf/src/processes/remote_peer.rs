@@ -131,7 +131,7 @@ impl RemotePeer {
             self.send(own, ControlMessage::Puts { landed, request, puts });
         }
         puts.note_sent(0..count);
-        Rest { retry: (count..puts.len()).collect(), refused: None }
+        Rest { retry: (count..puts.len()).collect(), ..Rest::default() }
     }
 
     /// Returns `true` if short puts that found no credit may be sent together later.

@@ -81,6 +81,8 @@ pub(crate) trait TravelTogether: Together {
 /// The operations of a [`Together`] that were neither posted nor parked.
 #[derive(Default)]
 pub(crate) struct Rest {
+    /// `true` if operations were parked.
+    pub(crate) has_parked: bool,
     /// Operations to be retried.
     pub(crate) retry: SmallVec<[usize; 1]>,
     /// The first operation that no window covers, which fails the run.

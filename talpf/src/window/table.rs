@@ -172,6 +172,7 @@ impl WindowTable {
                 }
                 Admission::WaitFlag(at) if self.has_credit(parked, claim.source) => {
                     windows.park(at, Waiting { claim, operation: operations.park(first) });
+                    rest.has_parked = true;
                 }
                 Admission::WaitFlag(_) => rest.retry.push(first),
                 Admission::Refused => {

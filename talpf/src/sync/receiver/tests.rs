@@ -1,5 +1,6 @@
 //! Wake-ups of a polling task that sleeps, where no completion brings one.
 
+use std::ops::Range;
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::exec::exec;
 use crate::immediate::{Immediate, Kind};
+use crate::notification::{Notification, NotifiedClaim};
+use crate::processes::WindowRequest;
+use crate::window::{self, Claim, Landing, Outcome, Parked, Post, Together};
 
 /// So many that the exchange of counts is the barrier, and waits for what is delivered.
 const RANKS: u32 = 4;
@@ -92,6 +96,129 @@ fn a_pass_that_has_to_be_repeated_wakes_a_polling_task_that_sleeps() {
             drop(round);
         }
         sync.await
+    });
+    ends.unwrap();
+}
+
+/// An operation that sends nothing.
+struct Nothing;
+
+impl Parked for Nothing {
+    fn post(&mut self) -> Post {
+        Post::All
+    }
+
+    fn refuse(self: Box<Self>) {}
+}
+
+impl Landing for Nothing {
+    fn post(&mut self) -> Post {
+        Post::All
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        Box::new(self)
+    }
+}
+
+/// An operation that sends nothing, and calls a function while it is posted, with an outcome.
+struct Calling<'a>(&'a (dyn Fn() + Sync), Post);
+
+impl Landing for Calling<'_> {
+    fn post(&mut self) -> Post {
+        self.0();
+        self.1
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        Box::new(Nothing)
+    }
+}
+
+impl Together for Nothing {
+    fn len(&self) -> usize {
+        1
+    }
+
+    fn claim(&self, _: usize) -> Claim {
+        CLAIM
+    }
+
+    fn post(&self, _: Range<usize>) -> Post {
+        Post::All
+    }
+
+    fn park(&self, _: usize) -> Box<dyn Parked> {
+        Box::new(Nothing)
+    }
+}
+
+/// Claim of the only element of the first slot.
+const CLAIM: Claim = Claim {
+    source: Rank(0),
+    slot: 0,
+    index: 0,
+    end: 1,
+    rows: 1,
+    stride: 0,
+    kind: window::Kind::Write,
+    raw: false,
+};
+
+/// The thread that posts the first operation may take its time.
+#[test]
+fn an_operation_that_waits_for_another_one_to_land_wakes_a_polling_task_that_sleeps() {
+    for together in [false, true] {
+        let mut config = Config { ranks: 1, ..Config::default() };
+        config.runtime.workers = 2;
+        let ends = exec(config, async move |ctx| {
+            let array = Array::new(ctx.group(), vec![0u32; 1], 1)?;
+            let _slot = ctx.register_global(&array).await?;
+            let round = ctx.round();
+            let sync = ctx.sync(SyncMode::msg(0)).window(&array.all()).spawn()?;
+            let (sender, clock) = (ctx.sender(), ctx.group().clock());
+            let (own, peers) = (&sender.own, &sender.peers);
+            while own.windows.opened() == 0 {
+                talpf_primitives::yield_now();
+            }
+            let request =
+                WindowRequest { target: Rank(0), lane: LaneNumber::default(), round: Round(0) };
+            let land_another = || {
+                let sleeps = comes_to_stay(clock, || own.poller.is_asleep());
+                if together {
+                    assert!(peers.land_together(request, &Nothing).has_parked);
+                } else {
+                    let outcome = peers.land(request, CLAIM, true, Nothing);
+                    assert!(matches!(outcome, Outcome::Parked));
+                }
+                let is_woken = comes_to_stay(clock, || !own.poller.is_asleep());
+                assert!(sleeps && is_woken, "{sleeps}, {is_woken}");
+            };
+            let outcome = peers.land(request, CLAIM, false, Calling(&land_another, Post::All));
+            assert!(matches!(outcome, Outcome::Posted(_)));
+            drop(round);
+            sync.await
+        });
+        ends.unwrap();
+    }
+}
+
+#[test]
+fn a_notification_that_finds_no_room_wakes_a_polling_task_that_sleeps() {
+    let mut config = Config { ranks: 1, ..Config::default() };
+    config.runtime.workers = 2;
+    let ends = exec(config, async |ctx| {
+        let (sender, clock) = (ctx.sender(), ctx.group().clock());
+        let (own, here) = (&sender.own, Rank(0));
+        let notification = Notification { source: here, id: 0, value: 0 };
+        let notified = NotifiedClaim { notification, claim: Claim { raw: true, ..CLAIM } };
+        let sleeps = comes_to_stay(clock, || own.poller.is_asleep());
+        let operation = Calling(&|| {}, Post::Nothing);
+        let outcome = sender.peers.land_notified(here, notified, here, true, operation);
+        assert!(matches!(outcome, Outcome::Parked));
+        let is_settled = comes_to_stay(clock, || !own.notifications.has_delayed());
+        assert!(sleeps && is_settled, "{sleeps}, {is_settled}");
+        Ok::<_, Error>(())
     });
     ends.unwrap();
 }
