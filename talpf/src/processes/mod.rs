@@ -298,7 +298,16 @@ impl Processes {
         if has_come {
             self.notify_others();
         }
+        self.wake_rung();
         has_come
+    }
+
+    /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: a granted
+    /// operation was posted for them, which no completion may announce.
+    #[inline]
+    fn wake_rung(&self) {
+        let ranks = self.distribution.here().filter_map(|rank| self.peers.local(Rank(rank)));
+        ranks.filter(|peer| peer.doorbell.is_rung()).for_each(LocalPeer::wake_poller);
     }
 
     /// Notifies the ranks of this process that something has arrived for, except the only one, whose

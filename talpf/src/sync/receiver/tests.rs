@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 use std::sync::Barrier;
+use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::Operation;
+use ibverbs_sim::{Operation, ShmConfig, ShmRail};
 use talpf_runtime::{Array, Clock};
 
 use super::*;
 use crate::config::Config;
 use crate::context::Context;
 use crate::exec::exec;
+use crate::hook::exec_on_rail;
 use crate::immediate::{Immediate, Kind};
 use crate::notification::{Notification, NotifiedClaim};
 use crate::processes::WindowRequest;
@@ -221,4 +223,51 @@ fn a_notification_that_finds_no_room_wakes_a_polling_task_that_sleeps() {
         Ok::<_, Error>(())
     });
     ends.unwrap();
+}
+
+/// Of two processes with two ranks each, the polling task of rank 0 posts the second put of rank 1 once
+/// its window opens: no completion announces that to rank 1, whose sync waits for it.
+#[test]
+fn a_put_that_another_rank_of_its_process_posts_wakes_a_polling_task_that_sleeps() {
+    // The first put travels with its claim, and takes the credit for that.
+    let mut config = Config { ranks: 2, credits: 1, check_conflicts: false, ..Config::default() };
+    config.runtime.workers = 3;
+    let may_open = Arc::new(AtomicBool::new(false));
+    let main = |ctx: Context| {
+        let may_open = Arc::clone(&may_open);
+        async move {
+            let array = Array::new(ctx.group(), vec![0u32; 2], 1)?;
+            let slot = ctx.register_global(&array).await?;
+            let group = ctx.group().clone();
+            if ctx.rank() != Rank(1) {
+                if ctx.rank() == Rank(2) {
+                    let keep = ctx.group().task("keep").inout(&array.all());
+                    keep.spawn_async(move |array| async move {
+                        while !may_open.load(Ordering::Acquire) {
+                            group.wait_for(Duration::from_millis(1)).await;
+                        }
+                        drop(array);
+                    })?;
+                }
+                return ctx.sync(SyncMode::DEFAULT).window(&array.all()).await;
+            }
+            let round = ctx.round();
+            drop(round.put_copy(&[1], slot.at(Rank(2), 0)));
+            drop(round.put_copy(&[2], slot.at(Rank(2), 1)));
+            drop(round);
+            let sync = ctx.sync(SyncMode::DEFAULT).window(&array.all()).spawn()?;
+            let (own, world) = (&ctx.sender().own, ctx.world());
+            let sleeps = comes_to_stay(group.clock(), || own.poller.is_asleep());
+            may_open.store(true, Ordering::Release);
+            let has_ended = comes_to_stay(group.clock(), || world.rank(Rank(1)).syncs() == 0);
+            own.wake_poller();
+            assert!(sleeps && has_ended, "{sleeps}, {has_ended}: nobody makes a pass");
+            sync.await
+        }
+    };
+    let rails = ShmRail::mesh(2, &ShmConfig::default()).unwrap();
+    thread::scope(|scope| {
+        let run = |rail| exec_on_rail(Arc::new(rail), config.clone(), &main).unwrap();
+        rails.into_iter().for_each(|rail| drop(scope.spawn(move || run(rail))));
+    });
 }
