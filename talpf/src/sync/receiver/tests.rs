@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::{Operation, ShmConfig, ShmRail};
+use ibverbs_sim::{Operation, RemoteAddress, ShmConfig, ShmRail};
 use talpf_runtime::{Array, Clock};
 
 use super::*;
@@ -16,7 +16,7 @@ use crate::hook::exec_on_rail;
 use crate::immediate::{Immediate, Kind};
 use crate::notification::{Notification, NotifiedClaim};
 use crate::processes::WindowRequest;
-use crate::window::{self, Claim, Landing, Outcome, Parked, Post, Together};
+use crate::window::{self, Claim, Landing, Outcome, Parked, Post, Together, TravelTogether};
 
 /// So many that the exchange of counts is the barrier, and waits for what is delivered.
 const RANKS: u32 = 4;
@@ -153,6 +153,12 @@ impl Together for Nothing {
     fn park(&self, _: usize) -> Box<dyn Parked> {
         Box::new(Nothing)
     }
+}
+
+impl TravelTogether for Nothing {
+    fn with_bytes(&self, _: usize, _: impl FnOnce(RemoteAddress, &[u8])) {}
+
+    fn trace_send(&self, _: Range<usize>) {}
 }
 
 /// Claim of the only element of the first slot.
