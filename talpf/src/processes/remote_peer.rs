@@ -80,6 +80,7 @@ impl RemotePeer {
 
     /// Requests of the windows of the peer that an operation may land, or sends a short put with the
     /// request.
+    #[inline(never)]
     pub(crate) fn request_window<L: Landing>(
         &self,
         request: WindowRequest,
@@ -112,6 +113,7 @@ impl RemotePeer {
     }
 
     /// Sends short puts with their claims in one message, as far as there is credit.
+    #[inline(never)]
     pub(crate) fn send_together(&self, request: WindowRequest, puts: &impl TravelTogether) -> Rest {
         let own = puts.claim(0).source;
         let pair = self.pair(own).filter(|_| !self.cut_off.load(Ordering::Acquire));

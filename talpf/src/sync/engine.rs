@@ -206,6 +206,7 @@ impl State {
     }
 
     /// Takes in eager puts, which this rank has written; `None` if a peer sent the message.
+    #[inline(never)]
     fn take_eager(
         &self,
         sender: &Sender,
