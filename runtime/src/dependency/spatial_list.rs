@@ -90,7 +90,7 @@ impl<T: Item> SpatialList<T> {
         self.list.is_empty() && self.index.is_none()
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(talpf_loom)))]
     pub(super) fn len(&self) -> usize {
         self.list.len() + self.index.as_ref().map_or(0, |index| index.tree.len())
     }

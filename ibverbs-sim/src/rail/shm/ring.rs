@@ -234,7 +234,7 @@ fn load(words: &[AtomicU64], buffer: &mut [u64]) {
     }
 }
 
-#[cfg(any(test, talpf_loom))]
+#[cfg(test)]
 impl<const SLOTS: usize, const WORDS: usize> RingMemory<SLOTS, WORDS> {
     fn new() -> Self {
         let words = || std::array::from_fn(|_| AtomicU64::new(0));
