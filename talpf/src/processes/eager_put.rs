@@ -2,18 +2,20 @@
 //!
 //! The target writes them itself, by its queue pair to itself, as soon as a window admits them:
 //! there is no grant, and no answer. So the source counts how many have not landed, as far as it
-//! knows, and requests a window as for other operations once these are as many as its credit. The
-//! target reports the number that has landed with its own eager puts, and by a message of its own
-//! at every half of the credit.
+//! knows. Once these are as many as its credit allows, others wait for a report; if none comes for
+//! long, they request windows as other operations do (`eager_counts.rs`). The target reports the
+//! number that has landed with its own eager puts, and by a message of its own at every half of what
+//! the credit allows.
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Operation, Payload, RemoteAddress};
+use ibverbs_sim::{Operation, Payload, PostError, RemoteAddress};
 use smallvec::SmallVec;
 
 use super::WindowRequest;
 use super::control_message::ControlMessage;
 use super::window_grant::report_refusal;
+use crate::endpoint::Endpoint;
 use crate::failure::RunFailure;
 use crate::immediate::{EagerArrival, Immediate, Kind};
 use crate::peer::Peers;
@@ -34,6 +36,19 @@ pub(super) struct EagerPut<B> {
 
 /// A put that waits here, with a copy of its bytes.
 pub(super) type OwnedPut = EagerPut<SmallVec<[u8; 64]>>;
+
+/// Posts the message that counts puts, from the target of a request to itself. `arrival` are the bits
+/// of an [`EagerArrival`].
+pub(super) fn post_arrival(
+    endpoint: &Endpoint,
+    request: WindowRequest,
+    arrival: u32,
+) -> Result<(), PostError> {
+    let WindowRequest { target, lane, round } = request;
+    let immediate = Immediate::new(Kind::Eager, lane, round).to_bits();
+    let payload = Immediate::payload(round, arrival).to_ne_bytes();
+    endpoint.post_inline(target, Operation::SendWithImmediate { immediate }, &payload)
+}
 
 impl<B: AsRef<[u8]>> EagerPut<B> {
     /// Writes the bytes, and sends the message that counts the put.
@@ -60,10 +75,7 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
                 *self.posted.insert(arrival.to_bits())
             }
         };
-        let WindowRequest { lane, round, .. } = self.request;
-        let immediate = Immediate::new(Kind::Eager, lane, round).to_bits();
-        let payload = Immediate::payload(round, payload).to_ne_bytes();
-        match endpoint.post_inline(here, Operation::SendWithImmediate { immediate }, &payload) {
+        match post_arrival(endpoint, self.request, payload) {
             Ok(()) => Post::All,
             Err(error) => match own.not_posted(self.failure.of(here), error) {
                 Post::Nothing => Post::Some,

@@ -5,11 +5,11 @@ use std::ops::Range;
 use ibverbs_sim::{Operation, Payload, SendWorkRequest};
 use smallvec::SmallVec;
 
-use super::eager_put::{EagerPut, OwnedPut};
+use super::eager_put::{EagerPut, OwnedPut, post_arrival};
 use super::put_list::{MOST_PUTS, PutList};
 use super::{Processes, WindowRequest};
 use crate::endpoint::{INLINE_BYTES, silent};
-use crate::immediate::{EagerArrival, Immediate, Kind};
+use crate::immediate::EagerArrival;
 use crate::numbers::Rank;
 use crate::operation::joined;
 use crate::peer::LocalPeer;
@@ -70,12 +70,8 @@ impl EagerPuts<'_> {
         if was_granted {
             peer.count_granted(here);
         }
-        let WindowRequest { lane, round, .. } = self.request;
         let arrival = EagerArrival { source: self.source, puts, was_granted };
-        let immediate = Immediate::new(Kind::Eager, lane, round).to_bits();
-        let payload = Immediate::payload(round, arrival.to_bits()).to_ne_bytes();
-        let posted =
-            endpoint.post_inline(here, Operation::SendWithImmediate { immediate }, &payload);
+        let posted = post_arrival(endpoint, self.request, arrival.to_bits());
         posted.map_or_else(
             |error| {
                 if was_granted {

@@ -19,11 +19,11 @@
 //! the end                            each ── finished ──► all
 //! ```
 //!
-//! So a short put costs one message, which it shares with those of its body that follow it, and any other operation with a window a round trip more than in
-//! one process. If the run checks for conflicts so does an operation on a raw slot: the target notes
-//! the operation and grants it. The target counts the operations that it has granted, and those of
-//! them that have arrived, which their immediates mark; a window closes when the two counts are
-//! equal.
+//! So a short put costs one message, which it shares with those of its body that follow it, and any
+//! other operation with a window a round trip more than in one process. If the run checks for
+//! conflicts so does an operation on a raw slot: the target notes the operation and grants it. The
+//! target counts the operations that it has granted, and those of them that have arrived, which
+//! their immediates mark; a window closes when the two counts are equal.
 //!
 //! **Failures.** The message of a failure may overtake data, or come after the error of a request
 //! that the failed rank has refused. Whatever comes first, the queue pairs to other processes go

@@ -78,7 +78,7 @@ pub(crate) trait TravelTogether: Together {
     fn note_sent(&self, _range: Range<usize>) {}
 }
 
-/// The operations of a [`Together`] that were neither posted nor parked.
+/// The outcome of a [`Together`]: its operations that were neither posted nor parked.
 #[derive(Default)]
 pub(crate) struct Rest {
     /// `true` if operations were parked.
