@@ -146,8 +146,9 @@ impl Pending {
     /// Takes a new connection, on which a process that has connected introduces itself first.
     fn new(mut socket: TcpStream, to: Option<u32>, here: Identity) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        if to.is_some() {
-            socket.write_all(&here.handshake())?;
+        if let Some(to) = to {
+            let sent = socket.write_all(&here.handshake());
+            sent.map_err(|error| context(&error, &format!("process {to}")))?;
         }
         socket.set_nonblocking(true)?;
         Ok(Self { socket, to, handshake: [0; HANDSHAKE], received: 0 })
@@ -189,7 +190,10 @@ impl Pending {
                 return Err(invalid(format!("process {process} has connected twice")));
             }
             // A few bytes always fit into the buffer of a new connection.
-            None => self.socket.write_all(&own)?,
+            None => {
+                let sent = self.socket.write_all(&own);
+                sent.map_err(|error| context(&error, &format!("process {process}")))?;
+            }
         }
         Ok(Received::Peer(process))
     }

@@ -89,6 +89,12 @@ impl Handshake {
         let mut content = [IoSliceMut::new(bytes.as_flattened_mut())];
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL;
         let received = recvmsg(socket, &mut content, &mut ancillary, flags)?;
+        if received.bytes == 0 {
+            return Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "it has ended before its handshake",
+            ));
+        }
         let mut descriptors = ancillary.drain().flat_map(|message| match message {
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
             _ => None,

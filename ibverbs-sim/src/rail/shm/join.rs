@@ -69,13 +69,17 @@ impl ShmRail {
             }
             socket.set_nonblocking(false)?;
             socket.set_read_timeout(Some(timeout.max(RETRY_INTERVAL)))?;
-            let greeted = end.greeted(&socket)?;
+            let greeted = match end.greeted(&socket) {
+                // Its number is not known: it is missed in time, by that number.
+                Err(error) if has_ended(&error) => continue,
+                greeted => greeted?,
+            };
             let is_new = peers.iter().all(|(peer, _)| peer.process != greeted.process);
             if greeted.process <= process || !is_new {
                 let text = format!("process {} has connected twice", greeted.process);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
-            end.greet(&socket)?;
+            end.greet(&socket).map_err(of(greeted.process))?;
             peers.push((greeted, socket));
         }
         for (before, socket) in (0..process).zip(sockets) {
@@ -97,7 +101,13 @@ fn of(process: u32) -> impl Fn(io::Error) -> io::Error {
     }
 }
 
-fn address(run: &str, process: u32) -> io::Result<SocketAddr> {
+/// Returns `true` for the error of a socket whose other end is closed.
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+pub(super) fn address(run: &str, process: u32) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("ibverbs-sim-{run}-{process}"))
 }
 

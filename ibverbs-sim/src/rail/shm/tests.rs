@@ -1,8 +1,10 @@
 //! Peers that break the protocol.
 
+use std::{io, net::Shutdown, os::unix::net::UnixStream, process, thread, time::Duration};
+
 use proptest::{collection::vec, prelude::*};
 
-use super::{ShmConfig, ShmRail};
+use super::{ShmConfig, ShmRail, join::address, local::LocalEnd};
 use crate::rail::{LossReason, Rail, RailError, RailEvent};
 
 fn pair() -> [ShmRail; 2] {
@@ -69,4 +71,36 @@ fn a_count_out_of_step_loses_the_reader() {
     rail.ring_to(0).forge_taken(u64::MAX, 0);
     assert_eq!(rail.send(0, b"x"), Err(RailError::Lost { process: 0 }));
     assert!(matches!(losses(&rail)[..], [LossReason::Malformed(_)]));
+}
+
+/// Lets process 0 of two join, while another thread acts on a connection to it.
+fn join_beside(run: &str, act: impl FnOnce(UnixStream) + Send + 'static) -> io::Result<ShmRail> {
+    let run = format!("test-{run}-{}", process::id());
+    let name = run.clone();
+    let peer = thread::spawn(move || {
+        let address = address(&name, 0).unwrap();
+        act(std::iter::repeat_with(|| UnixStream::connect_addr(&address))
+            .find_map(Result::ok)
+            .unwrap());
+    });
+    let joined = ShmRail::join(&run, 0, 2, Duration::from_millis(200), &ShmConfig::default());
+    peer.join().unwrap();
+    joined
+}
+
+#[test]
+fn a_process_that_ends_behind_its_greeting_is_named() {
+    let joined = join_beside("behind", |socket| {
+        let end = LocalEnd::create(1, 2, &ShmConfig::default()).unwrap();
+        socket.shutdown(Shutdown::Read).unwrap();
+        end.greet(&socket).unwrap();
+    });
+    let error = joined.err().unwrap().to_string();
+    assert!(error.contains("no connection with process 1: Broken pipe"), "{error}");
+}
+
+#[test]
+fn a_process_that_ends_before_its_greeting_is_missed() {
+    let error = join_beside("before", drop).err().unwrap().to_string();
+    assert!(error.contains("no connection with process 1"), "{error}");
 }
