@@ -21,6 +21,11 @@ pub struct ByteLayout {
 unsafe impl Send for ByteLayout {}
 
 impl ByteLayout {
+    /// Returns the layout of no elements.
+    pub fn of_nothing() -> Self {
+        Self::of_rows(std::ptr::NonNull::<u8>::dangling().as_ptr(), (1, 0), 0)
+    }
+
     /// Returns the layout of `rows x cols` elements, with `stride` elements from one row to the
     /// next.
     #[inline]

@@ -14,17 +14,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytemuck::Pod;
 use talpf_primitives::Mutex;
+use talpf_runtime::ByteLayout;
 
-use super::call::{Call, DisplayCall};
-use super::memory::Memory;
+use super::call::{Call, CallWords, CollectiveKind, DisplayCall};
+use super::memory::Operands;
 use super::schedule::{Schedule, ScheduleStep, Span};
-use super::trampoline::run_on_trampoline;
+use super::trampoline::{Continue, resume_on_trampoline};
 use crate::communicator::{Communicator, Traffic};
 use crate::error::Error;
 use crate::foreign::call;
-use crate::operator::Fold;
 use crate::rank::Rank;
 use crate::select::Select;
 use crate::status::Status;
@@ -33,54 +32,79 @@ use crate::ticket::{Ticket, ticket, unpacked};
 use crate::transport::{OperationId, Outgoing, Peer, SendMode, Start, Wanted};
 
 /// Collective under way at one rank.
-struct Machine<T> {
+///
+/// It is small, whatever the collective does: one worker allocates it and often another frees it, and
+/// allocators hand longer blocks back under a lock.
+struct Machine {
     communicator: Communicator,
-    call: Call,
+    kind: CollectiveKind,
     /// Tag of all messages of the collective.
     tag: Tag,
     /// Number of messages under way, and one for the thread that runs steps.
     under_way: AtomicUsize,
-    /// The first error.
-    failure: Mutex<Option<Error>>,
-    /// `None` while a thread works on it, and after the end.
-    state: Mutex<Option<State<T>>>,
+    progress: Mutex<Progress>,
 }
 
-struct State<T> {
+// With the two counts of its `Arc`, 120 bytes: blocks that glibc hands from thread to thread without a lock.
+const _: () = assert!(size_of::<Machine>() <= 104);
+
+struct Progress {
+    /// The first error.
+    failure: Option<Box<Error>>,
+    /// `None` while a thread works on it, and after the end.
+    state: Option<State>,
+}
+
+struct State {
     schedule: Schedule,
     /// Index of the next step.
     next: usize,
-    memory: Memory<T>,
-    fold: Option<Box<dyn Fold<T>>>,
+    /// `None` for a collective without data.
+    operands: Option<Box<dyn Operands>>,
     ticket: Option<Ticket>,
 }
 
-/// Starts a collective over `memory`, which is used until the collective has ended.
-pub(super) fn start<T: Pod + Send>(
+impl State {
+    /// Describes a span for a transport.
+    fn layout(&self, span: Span) -> ByteLayout {
+        let nothing = || ByteLayout::of_nothing();
+        self.operands.as_ref().map_or_else(nothing, |operands| operands.layout(span))
+    }
+}
+
+/// Starts a collective over `operands`, which are used until the collective has ended.
+pub(super) fn start(
     communicator: &Communicator,
     call: Call,
     schedule: Schedule,
-    memory: Memory<T>,
-    fold: Option<Box<dyn Fold<T>>>,
+    operands: Option<Box<dyn Operands>>,
 ) -> Start {
     let (ticket, awaited) = ticket();
-    let state = State { schedule, next: 0, memory, fold, ticket: Some(ticket) };
+    let element = operands.as_ref().map_or(0, |operands| operands.element_bytes());
+    let state = State { schedule, next: 0, operands, ticket: Some(ticket) };
     let machine = Arc::new(Machine {
         communicator: communicator.clone(),
-        call,
+        kind: call.kind,
         tag: communicator.next_collective(),
         under_way: AtomicUsize::new(1),
-        failure: Mutex::new(None),
-        state: Mutex::new(Some(state)),
+        progress: Mutex::new(Progress { failure: None, state: Some(state) }),
     });
     if cfg!(debug_assertions) {
-        machine.compare_calls();
+        machine.compare_calls(call.to_words(element));
     }
-    run_on_trampoline(move || machine.run());
+    resume_on_trampoline(machine);
     Start::UnderWay { awaited, operation: OperationId::NONE }
 }
 
-impl<T: Pod + Send> Machine<T> {
+impl Continue for Machine {
+    fn resume(self: Arc<Self>) {
+        if !self.is_over() {
+            self.run();
+        }
+    }
+}
+
+impl Machine {
     /// Runs steps until a wait or the end, for the thread that owns them, with no message under
     /// way.
     fn run(self: &Arc<Self>) {
@@ -105,41 +129,43 @@ impl<T: Pod + Send> Machine<T> {
 
     /// Runs the steps up to the next wait or the end.
     fn run_to_wait(self: &Arc<Self>) {
-        let taken = self.state.lock().take();
+        let taken = self.progress.lock().state.take();
         let Some(mut state) = taken else { return };
         self.run_steps(&mut state);
-        *self.state.lock() = Some(state);
+        self.progress.lock().state = Some(state);
     }
 
-    fn run_steps(self: &Arc<Self>, state: &mut State<T>) {
+    fn run_steps(self: &Arc<Self>, state: &mut State) {
         while let Some(step) = state.schedule.steps().get(state.next).copied() {
             state.next += 1;
             match step {
                 ScheduleStep::Wait => return,
-                ScheduleStep::Send { to, span } => self.send(to, span, &state.memory),
-                ScheduleStep::Receive { from, span } => self.receive(from, span, &state.memory),
-                ScheduleStep::Copy { from, to } => state.memory.copy(from, to),
+                ScheduleStep::Send { to, span } => self.send(to, state.layout(span)),
+                ScheduleStep::Receive { from, span } => self.receive(from, state.layout(span)),
+                ScheduleStep::Copy { from, to } => {
+                    self.operate(state, |operands| operands.copy(from, to))
+                }
                 ScheduleStep::FoldIntoLeft { left, right } => {
-                    self.fold(state, |memory, fold| memory.fold_into_left(left, right, fold));
+                    self.operate(state, |operands| operands.fold_into_left(left, right));
                 }
                 ScheduleStep::FoldIntoRight { left, right } => {
-                    self.fold(state, |memory, fold| memory.fold_into_right(left, right, fold));
+                    self.operate(state, |operands| operands.fold_into_right(left, right));
                 }
             }
         }
     }
 
-    /// Calls the program's operator. A panic is an error of the collective, not of the thread that
-    /// ended a message.
-    fn fold(&self, state: &mut State<T>, fold: impl FnOnce(&mut Memory<T>, &dyn Fold<T>)) {
-        let Some(operator) = &state.fold else { return };
-        if call("an operator", || fold(&mut state.memory, &**operator)).is_none() {
+    /// Works on the operands. A panic of the program's operator is an error of the collective, not of
+    /// the thread that ended a message.
+    fn operate(&self, state: &mut State, work: impl FnOnce(&mut dyn Operands)) {
+        let Some(operands) = &mut state.operands else { return };
+        if call("an operator", || work(&mut **operands)).is_none() {
             self.fail(self.operator_panicked());
         }
     }
 
     fn operator_panicked(&self) -> Error {
-        Error::OperatorPanicked { collective: self.call.kind.name() }
+        Error::OperatorPanicked { collective: self.kind.name() }
     }
 
     fn peer(&self, rank: usize) -> Option<Peer> {
@@ -147,7 +173,7 @@ impl<T: Pod + Send> Machine<T> {
         peer.map_err(|error| self.fail(error)).ok()
     }
 
-    fn send(self: &Arc<Self>, to: usize, span: Span, memory: &Memory<T>) {
+    fn send(self: &Arc<Self>, to: usize, bytes: ByteLayout) {
         let Some(destination) = self.peer(to) else { return };
         let message = Outgoing {
             context: self.communicator.context(Traffic::Collective),
@@ -156,17 +182,18 @@ impl<T: Pod + Send> Machine<T> {
             tag: self.tag,
             mode: SendMode::Standard,
         };
-        // SAFETY: the machine lives until the message has ended, and no step writes the span
+        // SAFETY: the machine lives until the message has ended, and no step writes its span
         // before the schedule waits for it.
-        let start = unsafe { self.communicator.transport().send(&message, memory.layout(span)) };
+        let start = unsafe { self.communicator.transport().send(&message, bytes) };
         self.count(start, |machine, outcome| {
             if let Err(error) = outcome {
                 machine.fail(error);
             }
         });
+        self.communicator.transport().notify(destination.world);
     }
 
-    fn receive(self: &Arc<Self>, from: usize, span: Span, memory: &Memory<T>) {
+    fn receive(self: &Arc<Self>, from: usize, bytes: ByteLayout) {
         let Some(source) = self.peer(from) else { return };
         let wanted = Wanted {
             context: self.communicator.context(Traffic::Collective),
@@ -174,11 +201,10 @@ impl<T: Pod + Send> Machine<T> {
             tag: Select::Only(self.tag),
             is_awaited: false,
         };
-        let layout = memory.layout(span);
-        let expected = layout.bytes();
-        // SAFETY: the machine lives until the message has ended, and no step uses the span before
+        let expected = bytes.bytes();
+        // SAFETY: the machine lives until the message has ended, and no step uses its span before
         // the schedule waits for it.
-        let start = unsafe { self.communicator.transport().receive(&wanted, layout) };
+        let start = unsafe { self.communicator.transport().receive(&wanted, bytes) };
         self.count(start, move |machine, outcome| machine.received(source.rank, expected, outcome));
     }
 
@@ -189,7 +215,7 @@ impl<T: Pod + Send> Machine<T> {
             Err(Error::Truncated { sent, .. }) => sent,
             Err(error) => return self.fail(error),
         };
-        let (collective, rank) = (self.call.kind.name(), self.communicator.rank());
+        let (collective, rank) = (self.kind.name(), self.communicator.rank());
         self.fail(Error::LengthMismatch { collective, rank, expected, source_rank, received });
     }
 
@@ -218,39 +244,33 @@ impl<T: Pod + Send> Machine<T> {
 
     fn message_ended(self: &Arc<Self>) {
         if self.was_last() {
-            let machine = Arc::clone(self);
-            run_on_trampoline(move || {
-                if !machine.is_over() {
-                    machine.run();
-                }
-            });
+            resume_on_trampoline(Arc::clone(self) as _);
         }
     }
 
-    /// Ends the collective if it has failed or no step is left, with no message under way. Returns
-    /// `true` if the collective is over.
+    /// Ends the collective if it has failed or no step is left, with no message of a step under way.
+    /// Returns `true` if the collective is over.
     fn is_over(&self) -> bool {
-        let mut failure = self.failure.lock().take();
-        let taken = {
-            let mut state = self.state.lock();
-            let steps_left = |state: &State<T>| state.next < state.schedule.steps().len();
-            if failure.is_none() && state.as_ref().is_some_and(steps_left) {
+        let (mut failure, taken) = {
+            let mut progress = self.progress.lock();
+            let steps_left = |state: &State| state.next < state.schedule.steps().len();
+            if progress.failure.is_none() && progress.state.as_ref().is_some_and(steps_left) {
                 return false;
             }
-            state.take()
+            (progress.failure.take(), progress.state.take())
         };
-        let Some(State { mut memory, ticket, fold, .. }) = taken else { return true };
+        let Some(State { mut operands, ticket, .. }) = taken else { return true };
         if failure.is_none() {
-            memory.unpack();
+            operands.iter_mut().for_each(|operands| operands.unpack());
         }
         // The captures of the program's operator drop here, before its call ends.
-        if call("the drop of an operator", || drop(fold)).is_none() {
-            failure = failure.or_else(|| Some(self.operator_panicked()));
+        if call("the drop of an operator", || drop(operands)).is_none() {
+            failure = failure.or_else(|| Some(Box::new(self.operator_panicked())));
         }
         let (source, tag) = (self.communicator.rank(), self.tag);
         let status = Status::new(source, tag, 0);
         if let Some(ticket) = ticket {
-            ticket.complete(failure.map_or(Ok(status), Err));
+            ticket.complete(failure.map_or(Ok(status), |error| Err(*error)));
         }
         true
     }
@@ -260,15 +280,14 @@ impl<T: Pod + Send> Machine<T> {
     fn fail(&self, error: Error) {
         let is_news = !matches!(error, Error::PeerFailed { .. });
         let reason = if is_news { error.to_string() } else { String::new() };
-        self.failure.lock().get_or_insert(error);
+        self.progress.lock().failure.get_or_insert_with(|| Box::new(error));
         if is_news {
             self.communicator.transport().fail(&reason);
         }
     }
 
     /// Sends the call to rank 0, which compares it with its own.
-    fn compare_calls(self: &Arc<Self>) {
-        let words = self.call.to_words(size_of::<T>());
+    fn compare_calls(self: &Arc<Self>, words: CallWords) {
         let (tag, traffic) = (self.tag, Traffic::Collective);
         if self.communicator.rank() != Rank(0) {
             let (buffer, mode) = (words.to_vec(), SendMode::Standard);

@@ -1,4 +1,4 @@
-//! Buffers of a collective that is under way.
+//! Buffers of a collective that is under way, and its operator.
 //!
 //! The program's buffers are reached by the addresses they had when the collective started: the
 //! request keeps them, unused, until the collective has ended. Rectangles are packed at the start,
@@ -13,11 +13,35 @@ use talpf_runtime::ByteLayout;
 use super::schedule::{BufferRole, Span};
 use crate::operator::Fold;
 
-/// Input, output and scratch of a collective.
+/// What the steps of a collective work on, whatever its elements are.
+///
+/// A panic of the program's operator leaves the folds.
+pub(super) trait Operands: Send {
+    /// Returns the length of an element in bytes.
+    fn element_bytes(&self) -> usize;
+
+    /// Describes a span for a transport.
+    fn layout(&self, span: Span) -> ByteLayout;
+
+    /// Copies a span to another of the same length.
+    fn copy(&mut self, from: Span, to: Span);
+
+    /// Folds two spans of equal lengths into the left one: `left = left op right`.
+    fn fold_into_left(&mut self, left: Span, right: Span);
+
+    /// Folds two spans of equal lengths into the right one: `right = left op right`.
+    fn fold_into_right(&mut self, left: Span, right: Span);
+
+    /// Unpacks the output into the rectangle of the program. The last use of the buffers.
+    fn unpack(&mut self);
+}
+
+/// Input, output and scratch of a collective, with its operator.
 pub(super) struct Memory<T> {
     input: Area<T>,
     output: Area<T>,
     scratch: Area<T>,
+    fold: Option<Box<dyn Fold<T>>>,
 }
 
 /// Consecutive elements.
@@ -86,6 +110,7 @@ impl<T: Pod> Memory<T> {
         input: Option<ByteLayout>,
         output: Option<ByteLayout>,
         scratch: usize,
+        fold: Option<Box<dyn Fold<T>>>,
     ) -> Self {
         let area = |layout| match layout {
             // SAFETY: passed on to the caller.
@@ -93,7 +118,7 @@ impl<T: Pod> Memory<T> {
             None => Area::empty(),
         };
         let (input, output) = (area(input), area(output));
-        Memory { input, output, scratch: Area::of_elements(vec![T::zeroed(); scratch]) }
+        Memory { input, output, scratch: Area::of_elements(vec![T::zeroed(); scratch]), fold }
     }
 
     fn area(&self, role: BufferRole) -> &Area<T> {
@@ -107,9 +132,14 @@ impl<T: Pod> Memory<T> {
     fn at(&self, span: Span) -> *mut T {
         self.area(span.role).at(span)
     }
+}
 
-    /// Describes a span for a transport.
-    pub(super) fn layout(&self, span: Span) -> ByteLayout {
+impl<T: Pod + Send> Operands for Memory<T> {
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
+    }
+
+    fn layout(&self, span: Span) -> ByteLayout {
         ByteLayout {
             first: self.at(span).cast(),
             rows: 1,
@@ -119,16 +149,15 @@ impl<T: Pod> Memory<T> {
         }
     }
 
-    /// Copies a span to another of the same length.
-    pub(super) fn copy(&mut self, from: Span, to: Span) {
+    fn copy(&mut self, from: Span, to: Span) {
         let (source, target, len) = (self.at(from), self.at(to), from.len.min(to.len));
         // SAFETY: both spans lie in their areas, no message under way uses them (see the module
         // text), and overlap is allowed.
         unsafe { std::ptr::copy(source, target, len) };
     }
 
-    /// Folds two spans of equal lengths into the left one: `left = left op right`.
-    pub(super) fn fold_into_left(&mut self, left: Span, right: Span, fold: &dyn Fold<T>) {
+    fn fold_into_left(&mut self, left: Span, right: Span) {
+        let Some(fold) = &self.fold else { return };
         // SAFETY: no message under way writes the right span, and it does not overlap the left.
         let right = unsafe { std::slice::from_raw_parts(self.at(right), right.len) };
         // SAFETY: no message under way uses the left span.
@@ -136,8 +165,8 @@ impl<T: Pod> Memory<T> {
         fold.fold_left(left, right);
     }
 
-    /// Folds two spans of equal lengths into the right one: `right = left op right`.
-    pub(super) fn fold_into_right(&mut self, left: Span, right: Span, fold: &dyn Fold<T>) {
+    fn fold_into_right(&mut self, left: Span, right: Span) {
+        let Some(fold) = &self.fold else { return };
         // SAFETY: no message under way writes the left span, and it does not overlap the right.
         let left = unsafe { std::slice::from_raw_parts(self.at(left), left.len) };
         // SAFETY: no message under way uses the right span.
@@ -145,8 +174,7 @@ impl<T: Pod> Memory<T> {
         fold.fold_right(left, right);
     }
 
-    /// Unpacks the output into the rectangle of the program. The last use of the memory.
-    pub(super) fn unpack(&mut self) {
+    fn unpack(&mut self) {
         let Area { owned, rectangle: Some(layout), .. } = &self.output else { return };
         let cols = owned.len().checked_div(layout.rows).unwrap_or(0).max(1);
         for (row, elements) in owned.chunks_exact(cols).enumerate() {

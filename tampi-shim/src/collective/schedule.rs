@@ -5,7 +5,7 @@
 //! between the two no step may touch memory that they write, nor write memory that they read.
 //! Messages from one rank to another arrive in the order they were sent.
 
-use smallvec::SmallVec;
+use std::cell::RefCell;
 
 /// Role of a buffer in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +54,40 @@ pub(crate) enum ScheduleStep {
 }
 
 /// Steps of one rank, and the number of scratch elements that they use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    steps: SmallVec<[ScheduleStep; 16]>,
+    steps: Vec<ScheduleStep>,
     scratch: usize,
+}
+
+/// Number of lists of steps that each thread keeps for its next collectives.
+const SPARE: usize = 256;
+/// Longest list of steps that is kept.
+const LONGEST_SPARE: usize = 64;
+
+thread_local! {
+    static SPARES: RefCell<Vec<Vec<ScheduleStep>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        let spare = SPARES.try_with(|spares| spares.borrow_mut().pop());
+        Schedule { steps: spare.ok().flatten().unwrap_or_default(), scratch: 0 }
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.clear();
+        // Without the list of the thread, which ends, the steps are freed.
+        let _ = SPARES.try_with(|spares| {
+            let mut spares = spares.borrow_mut();
+            if spares.len() < SPARE && steps.capacity() <= LONGEST_SPARE {
+                spares.push(steps);
+            }
+        });
+    }
 }
 
 impl Schedule {

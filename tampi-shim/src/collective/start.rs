@@ -21,9 +21,7 @@ impl Communicator {
     /// Starts a collective without data.
     pub(super) fn start_empty(&self, kind: CollectiveKind, schedule: Schedule) -> Request<()> {
         let call = Call { kind, root: None, elements: None };
-        // SAFETY: there is no buffer.
-        let memory = unsafe { Memory::<u8>::new(None, None, 0) };
-        self.collective((), Ok(machine::start(self, call, schedule, memory, None)))
+        self.collective((), Ok(machine::start(self, call, schedule, None)))
     }
 
     /// Starts a collective that works in place on one buffer. Its schedule follows from the number
@@ -42,8 +40,8 @@ impl Communicator {
             let call = Call { kind, root, elements: Some(len) };
             // SAFETY: the request keeps the buffer, unused, until the collective has ended.
             let memory =
-                unsafe { Memory::<B::Element>::new(None, Some(output), schedule.scratch()) };
-            machine::start(self, call, schedule, memory, fold)
+                unsafe { Memory::<B::Element>::new(None, Some(output), schedule.scratch(), fold) };
+            machine::start(self, call, schedule, Some(Box::new(memory)))
         });
         self.collective(buffer, started).on_failure(B::undefined)
     }
@@ -63,9 +61,10 @@ impl Communicator {
         let started = schedule(self.member(), sent, received).map(|(schedule, elements)| {
             let call = Call { kind, root, elements };
             // SAFETY: the request keeps the buffers, unused, until the collective has ended.
-            let memory =
-                unsafe { Memory::<S::Element>::new(Some(input), Some(output), schedule.scratch()) };
-            machine::start(self, call, schedule, memory, fold)
+            let memory = unsafe {
+                Memory::<S::Element>::new(Some(input), Some(output), schedule.scratch(), fold)
+            };
+            machine::start(self, call, schedule, Some(Box::new(memory)))
         });
         self.collective((from, into), started)
             .on_failure(|(_from, into), error| into.undefined(error))

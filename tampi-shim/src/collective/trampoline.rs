@@ -7,24 +7,29 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
-type Closure = Box<dyn FnOnce()>;
+/// A collective that continues.
+pub(super) trait Continue {
+    /// Runs the steps up to the next wait or the end.
+    fn resume(self: Arc<Self>);
+}
 
 thread_local! {
-    static WAITING: RefCell<VecDeque<Closure>> = const { RefCell::new(VecDeque::new()) };
+    static WAITING: RefCell<VecDeque<Arc<dyn Continue>>> = const { RefCell::new(VecDeque::new()) };
     static UNDER_WAY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `closure` on this thread: at once, or after those that already wait for it. The first panic
-/// of any of them is resumed once all have run.
-pub(super) fn run_on_trampoline(closure: impl FnOnce() + 'static) {
-    WAITING.with_borrow_mut(|waiting| waiting.push_back(Box::new(closure)));
+/// Resumes a collective on this thread: at once, or after those that already wait for it. The first
+/// panic of any of them goes on once all have run.
+pub(super) fn resume_on_trampoline(collective: Arc<dyn Continue>) {
+    WAITING.with_borrow_mut(|waiting| waiting.push_back(collective));
     if UNDER_WAY.replace(true) {
         return;
     }
     let mut panicked = None;
-    while let Some(closure) = WAITING.with_borrow_mut(VecDeque::pop_front) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(closure)) {
+    while let Some(next) = WAITING.with_borrow_mut(VecDeque::pop_front) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| next.resume())) {
             match panicked {
                 None => panicked = Some(payload),
                 // Its drop may panic again.
@@ -40,28 +45,36 @@ pub(super) fn run_on_trampoline(closure: impl FnOnce() + 'static) {
 
 #[cfg(all(test, not(talpf_loom)))]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
     use super::*;
 
+    /// Counts in `ended` the collectives that have run. The outer one resumes `inner` others first.
+    struct Panics {
+        inner: usize,
+        ended: Arc<AtomicUsize>,
+    }
+
+    impl Continue for Panics {
+        fn resume(self: Arc<Self>) {
+            let before = self.ended.load(Relaxed);
+            for _ in 0..self.inner {
+                resume_on_trampoline(Arc::new(Panics { inner: 0, ended: Arc::clone(&self.ended) }));
+            }
+            assert_eq!(self.ended.load(Relaxed), before, "not inside this one");
+            self.ended.store(before + 1, Relaxed);
+            resume_unwind(Box::new("inside"));
+        }
+    }
+
     #[test]
-    fn closures_that_wait_run_when_one_panics() {
-        let had = std::rc::Rc::new(Cell::new(0));
-        let inner = had.clone();
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            run_on_trampoline(move || {
-                for _ in 0..3 {
-                    let had = inner.clone();
-                    run_on_trampoline(move || {
-                        had.set(had.get() + 1);
-                        resume_unwind(Box::new("inside"));
-                    });
-                }
-                assert_eq!(inner.get(), 0, "not inside this one");
-            });
-        }));
-        assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "inside");
-        assert_eq!(had.get(), 3);
-        let next = had.clone();
-        run_on_trampoline(move || next.set(4));
-        assert_eq!(had.get(), 4);
+    fn collectives_that_wait_run_when_one_panics() {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let outer = || Arc::new(Panics { inner: 3, ended: Arc::clone(&ended) });
+        for round in 1..3 {
+            let result = catch_unwind(AssertUnwindSafe(|| resume_on_trampoline(outer())));
+            assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "inside");
+            assert_eq!(ended.load(Relaxed), 4 * round);
+        }
     }
 }

@@ -171,6 +171,10 @@ pub(crate) trait Transport: Any + Send + Sync {
     /// they are posted later.
     fn flush(&self) {}
 
+    /// Notes that a rank was sent something that it may wait for, so that the transport may make progress
+    /// for it. The caller holds no lock.
+    fn notify(&self, _peer: WorldRank) {}
+
     /// Returns `true` if a task that waits may spin for a moment instead of suspending.
     fn may_spin(&self) -> bool {
         talpf_runtime::worker_is_spare()

@@ -41,6 +41,8 @@ pub(super) struct Inbox {
     /// Wakers of tasks that wait for a message to probe.
     pub(super) probers: Vec<Waker>,
     pub(super) statistics: Statistics,
+    /// Number of times that senders have made progress for this rank since its polling task last did.
+    pub(super) progressed_by_senders: usize,
 }
 
 /// A ring and its peer.

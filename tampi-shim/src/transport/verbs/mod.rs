@@ -355,6 +355,10 @@ impl Transport for Verbs {
         self.run_deferred(&mut self.flush_batches());
     }
 
+    fn notify(&self, peer: WorldRank) {
+        self.world.progress_for(peer);
+    }
+
     fn may_spin(&self) -> bool {
         // Nothing arrives while virtual time stands still.
         !self.world.is_distant && talpf_runtime::worker_is_spare()

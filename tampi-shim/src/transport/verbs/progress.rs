@@ -9,6 +9,7 @@ use super::Verbs;
 use super::deferred::DeferredActions;
 use super::inbox::Inbox;
 use super::transfers::Transfer;
+use super::world::{RankState, World};
 use crate::rank::WorldRank;
 
 impl Verbs {
@@ -24,48 +25,6 @@ impl Verbs {
         deferred
     }
 
-    /// Runs the deferred actions. The caller holds no lock.
-    #[inline]
-    pub(super) fn run_deferred(&self, deferred: &mut DeferredActions) {
-        if !deferred.is_empty() {
-            self.run_deferred_cold(deferred);
-        }
-    }
-
-    #[cold]
-    fn run_deferred_cold(&self, deferred: &mut DeferredActions) {
-        deferred.notify_waiters();
-        let (transfers, mut failure) = deferred.take();
-        if !transfers.is_empty() {
-            self.transfer(transfers, deferred);
-            failure = failure.or(deferred.take().1);
-        }
-        if let Some(error) = failure {
-            self.world.fail(error);
-        }
-    }
-
-    fn transfer(
-        &self,
-        transfers: impl IntoIterator<Item = (WorldRank, Transfer)>,
-        deferred: &mut DeferredActions,
-    ) {
-        let state = self.state();
-        for (peer, transfer) in transfers {
-            if let Some(link) = state.link(peer) {
-                state.transfers.fetch_add(1, Ordering::Relaxed);
-                let mut transfers = link.transfers.lock();
-                transfers.push(transfer);
-                if let Some(error) = self.world.failure() {
-                    transfers.fail(state, &error, deferred);
-                } else {
-                    transfers.run(link, state, deferred);
-                }
-            }
-        }
-        deferred.notify_waiters();
-    }
-
     /// Makes progress for the polling task, which posts only batches that no task adds to any more.
     pub(super) fn pass(&self) -> usize {
         let state = self.state();
@@ -73,7 +32,16 @@ impl Verbs {
         if state.is_batching() {
             state.write_idle_batch(&mut deferred);
         }
-        self.try_progress(deferred)
+        match state.inbox.try_lock() {
+            Some(mut inbox) => {
+                let count = std::mem::take(&mut inbox.progressed_by_senders);
+                count + self.progress_from(inbox, false, deferred)
+            }
+            None => {
+                self.run_deferred(&mut deferred);
+                0
+            }
+        }
     }
 
     #[inline]
@@ -87,44 +55,121 @@ impl Verbs {
         }
     }
 
+    #[inline]
+    pub(super) fn run_deferred(&self, deferred: &mut DeferredActions) {
+        self.world.run_deferred(self.state(), deferred);
+    }
+
+    #[inline]
+    pub(super) fn progress_from(
+        &self,
+        inbox: MutexGuard<'_, Inbox>,
+        wait_for_locks: bool,
+        deferred: DeferredActions,
+    ) -> usize {
+        self.world.progress_from(self.state(), inbox, wait_for_locks, deferred)
+    }
+}
+
+impl World {
+    /// Runs the deferred actions. The caller holds no lock.
+    #[inline]
+    pub(super) fn run_deferred(&self, state: &RankState, deferred: &mut DeferredActions) {
+        if !deferred.is_empty() {
+            self.run_deferred_cold(state, deferred);
+        }
+    }
+
+    #[cold]
+    fn run_deferred_cold(&self, state: &RankState, deferred: &mut DeferredActions) {
+        deferred.notify_waiters();
+        let (transfers, mut failure) = deferred.take();
+        if !transfers.is_empty() {
+            self.transfer(state, transfers, deferred);
+            failure = failure.or(deferred.take().1);
+        }
+        if let Some(error) = failure {
+            self.fail(error);
+        }
+    }
+
+    fn transfer(
+        &self,
+        state: &RankState,
+        transfers: impl IntoIterator<Item = (WorldRank, Transfer)>,
+        deferred: &mut DeferredActions,
+    ) {
+        for (peer, transfer) in transfers {
+            if let Some(link) = state.link(peer) {
+                state.transfers.fetch_add(1, Ordering::Relaxed);
+                let mut transfers = link.transfers.lock();
+                transfers.push(transfer);
+                if let Some(error) = self.failure() {
+                    transfers.fail(state, &error, deferred);
+                } else {
+                    transfers.run(link, state, deferred);
+                }
+            }
+        }
+        deferred.notify_waiters();
+    }
+
     /// Takes the cells that have arrived and continues operations that wait for peers. With
     /// `wait_for_locks`, waits for another thread that does the latter, which may have polled already.
     #[inline]
     pub(super) fn progress_from(
         &self,
+        state: &RankState,
         mut inbox: MutexGuard<'_, Inbox>,
         wait_for_locks: bool,
         mut deferred: DeferredActions,
     ) -> usize {
-        let state = self.state();
         let mut count = inbox.drain(state, &mut deferred);
         if !state.arrived.is_empty() {
             count += deferred.note(state.answer_doorbells(&mut inbox)).unwrap_or(0);
         }
         drop(inbox);
         if !state.is_quiet() {
-            self.continue_operations(wait_for_locks, &mut deferred);
+            state.continue_operations(wait_for_locks, &mut deferred);
         }
-        self.run_deferred(&mut deferred);
+        self.run_deferred(state, &mut deferred);
         count
     }
 
+    /// Makes progress for a rank whose receives wait, in place of its polling task, for a rank that has
+    /// sent it something. It is a hint: what is missed here, the polling task finds.
+    ///
+    /// Where workers are fewer than ranks, collectives would go on only as polling tasks come round.
+    pub(super) fn progress_for(&self, receiver: WorldRank) {
+        if self.is_distant || !self.is_oversubscribed {
+            return;
+        }
+        let state = self.rank(receiver);
+        if let Some(mut inbox) = state.inbox.try_lock()
+            && inbox.matcher.waiting().0 > 0
+        {
+            inbox.progressed_by_senders += 1;
+            self.progress_from(state, inbox, false, DeferredActions::default());
+        }
+    }
+}
+
+impl RankState {
     /// Continues operations that wait for room in rings or for completions of transfers.
     #[cold]
     fn continue_operations(&self, wait_for_locks: bool, deferred: &mut DeferredActions) {
-        let state = self.state();
-        for link in state.links() {
-            if state.transfers.load(Ordering::Relaxed) > 0 {
+        for link in self.links() {
+            if self.transfers.load(Ordering::Relaxed) > 0 {
                 let transfers = match wait_for_locks {
                     true => Some(link.transfers.lock()),
                     false => link.transfers.try_lock(),
                 };
                 if let Some(mut transfers) = transfers {
-                    transfers.run(link, state, deferred);
+                    transfers.run(link, self, deferred);
                 }
             }
-            if state.queued.load(Ordering::Relaxed) > 0 {
-                link.sender.lock().flush(link, state, deferred);
+            if self.queued.load(Ordering::Relaxed) > 0 {
+                link.sender.lock().flush(link, self, deferred);
             }
         }
     }

@@ -51,6 +51,8 @@ pub(super) struct World {
     pub(super) has_timers: bool,
     /// `true` if what is posted arrives later, when a link model says.
     pub(super) is_distant: bool,
+    /// `true` if there are more ranks than workers.
+    pub(super) is_oversubscribed: bool,
     pub(super) device: Device,
 }
 
@@ -161,6 +163,7 @@ impl World {
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
             has_timers: config.device.fault.is_some() || has_link_in_real_time,
+            is_oversubscribed,
             is_distant: config.device.link.is_some(),
             device,
         }))
