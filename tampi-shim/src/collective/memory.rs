@@ -13,7 +13,7 @@ use talpf_runtime::ByteLayout;
 use super::schedule::{BufferRole, Span};
 use crate::operator::Fold;
 
-/// What the steps of a collective work on, whatever its elements are.
+/// Buffers and operator that the steps of a collective work on, whatever its elements are.
 ///
 /// A panic of the program's operator leaves the folds.
 pub(super) trait Operands: Send {
