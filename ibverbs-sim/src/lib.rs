@@ -63,6 +63,8 @@ mod access;
 mod async_event;
 mod attributes;
 pub mod bootstrap;
+#[cfg(all(test, not(talpf_loom), not(miri)))]
+mod c_headers;
 mod callback;
 mod checked;
 mod completion;

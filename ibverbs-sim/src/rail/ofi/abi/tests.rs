@@ -1,38 +1,9 @@
 //! The records have the sizes and offsets that the C compiler finds in the headers of libfabric.
 
-use std::{
-    fs,
-    mem::{offset_of, size_of},
-    path::Path,
-    process::Command,
-};
+use std::mem::{offset_of, size_of};
 
 use super::{info::*, objects::*, operations::*, *};
-
-/// A number of this crate, and the expression of C that has it.
-type Number = (String, usize);
-
-/// Lists the offsets of the fields of a record, and its size if it ends where that of C does.
-macro_rules! record {
-    ($numbers:ident, $type:ident $(.$whole:ident)?, $c:literal, $($field:ident $(= $name:literal)?),+) => {
-        $(
-            let names = [stringify!($field), $($name)?];
-            let name = names[names.len() - 1];
-            let offset = offset_of!($type, $field);
-            $numbers.push((format!("offsetof(struct {}, {name})", $c), offset));
-        )+
-        $(
-            assert_eq!(stringify!($whole), "whole");
-            $numbers.push((format!("sizeof(struct {})", $c), size_of::<$type>()));
-        )?
-    };
-}
-
-macro_rules! constants {
-    ($numbers:ident, $($constant:ident = $c:literal),+ $(,)?) => {
-        $($numbers.push((format!("{}", $c), $constant as usize));)+
-    };
-}
+use crate::c_headers::{Number, are_those_of, constants, record};
 
 fn numbers() -> Vec<Number> {
     let mut all = Vec::new();
@@ -281,29 +252,6 @@ fn numbers() -> Vec<Number> {
 #[test]
 fn records_and_constants_are_those_of_the_headers() {
     let headers = ["fabric", "fi_domain", "fi_endpoint", "fi_rma", "fi_cm", "fi_eq", "fi_errno"];
-    if !Path::new("/usr/include/rdma/fabric.h").exists() {
-        eprintln!("skipped: the headers of libfabric are not installed");
-        return;
-    }
-    let includes: String =
-        headers.iter().map(|name| format!("#include <rdma/{name}.h>\n")).collect();
-    let checks: String = numbers()
-        .iter()
-        .map(|(expression, number)| {
-            format!("_Static_assert({expression} == {number}ULL, \"{expression}\");\n")
-        })
-        .collect();
-    let folder = std::env::temp_dir().join(format!("ibverbs-sim-abi-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let source = folder.join("abi.c");
-    fs::write(&source, format!("#include <stddef.h>\n{includes}{checks}")).unwrap();
-    let compiled = Command::new("cc").args(["-fsyntax-only", "-w"]).arg(&source).output();
-    fs::remove_dir_all(&folder).unwrap();
-    match compiled {
-        Ok(output) => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{errors}");
-        }
-        Err(error) => eprintln!("skipped: there is no C compiler: {error}"),
-    }
+    let headers = headers.map(|name| format!("rdma/{name}.h"));
+    are_those_of("libfabric", "/usr/include", &headers, &numbers());
 }
