@@ -91,6 +91,7 @@ mod random;
 mod receive_queue;
 mod ring;
 mod send_queue;
+mod shared_library;
 mod shared_receive_queue;
 mod slab;
 mod timers;

@@ -4,11 +4,11 @@ use std::env;
 use std::time::Duration;
 
 use clap::Args;
-use ibverbs_sim::bootstrap::{BootstrapError, PmiLaunch};
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
 use talpf_apps::run::{Launched, Machine, Membership};
 
+use super::launcher;
 use super::number_within::number_within;
 
 /// Environment variable with a text that the processes of a run, and nobody else, know.
@@ -40,12 +40,7 @@ pub(super) struct MeetingOptions {
     processes: Option<usize>,
 
     /// Time in which all processes must have met [default: 20]
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        requires = "server",
-        value_parser = number_within(1..=86400)
-    )]
+    #[arg(long, value_name = "SECONDS", value_parser = number_within(1..=86400))]
     timeout: Option<usize>,
 
     /// Time without a sign of life after which a process counts as lost [default: 5]
@@ -59,61 +54,62 @@ impl MeetingOptions {
         self.peer_timeout.map(|seconds| Duration::from_secs(seconds as u64))
     }
 
+    /// Returns the option that is of no use to a process that is alone, if one is given.
+    pub(super) fn only_for_several(&self) -> Option<&'static str> {
+        let given = [
+            ("--timeout", self.timeout.is_some()),
+            ("--peer-timeout", self.peer_timeout.is_some()),
+        ];
+        given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
+    }
+
+    /// Returns the time in which all processes must have met.
+    fn timeout(&self) -> Duration {
+        let given = self.timeout.map(|seconds| Duration::from_secs(seconds as u64));
+        given.unwrap_or(Membership::TIMEOUT)
+    }
+
     /// Returns the way in which this process finds others; `None` if it is alone.
     ///
     /// **Errors**: [`Error::Launch`]; [`Error::NotTogether`]; [`Error::Meet`].
     pub(super) fn meeting(&self) -> Result<Option<Meeting>, Error> {
-        let launched = Launched::from_environment()?;
-        if self.server.is_none()
-            && let Some(pmi) = PmiLaunch::from_environment().map_err(Error::Meet)?
-        {
-            return match launched {
-                None => Ok(Some(Meeting::Pmi(pmi))),
-                Some(launched) => of_two_launchers(launched.membership(), pmi).map(Some),
-            };
+        if self.server.is_some() {
+            return self.meeting_without_pmi();
         }
-        self.meeting_without_pmi()
+        let meeting = launcher::meeting(self.timeout())?;
+        self.check_timeout(meeting)
     }
 
-    /// As [`meeting`](Self::meeting), for processes that MPI connects if a launcher with PMI has started
-    /// them.
+    /// As [`meeting`](Self::meeting), for processes that MPI connects if a launcher with PMI or PMIx has
+    /// started them.
     ///
     /// **Errors**: [`Error::Launch`]; [`Error::NotTogether`].
     pub(super) fn meeting_without_pmi(&self) -> Result<Option<Meeting>, Error> {
         let launched = Launched::from_environment()?;
-        match (launched, &self.server, self.process.zip(self.processes)) {
+        let meeting = match (launched, &self.server, self.process.zip(self.processes)) {
             (Some(_), Some(_), _) => {
-                Err(Error::NotTogether { option: "--server", with: "talpf launch" })
+                return Err(Error::NotTogether { option: "--server", with: "talpf launch" });
             }
-            (Some(launched), ..) => Ok(Some(Meeting::Launched(launched.membership().clone()))),
-            (None, Some(server), Some((process, processes))) => {
-                Ok(Some(Meeting::Server(Membership {
-                    process: process as u32,
-                    processes: processes as u32,
-                    server: server.clone(),
-                    secret: env::var(SECRET).unwrap_or_default(),
-                    timeout: self
-                        .timeout
-                        .map_or(Membership::TIMEOUT, |seconds| Duration::from_secs(seconds as u64)),
-                })))
+            (Some(launched), ..) => Some(Meeting::Launched(launched.membership().clone())),
+            (None, Some(server), Some((process, processes))) => Some(Meeting::Server(Membership {
+                process: process as u32,
+                processes: processes as u32,
+                server: server.clone(),
+                secret: env::var(SECRET).unwrap_or_default(),
+                timeout: self.timeout(),
+            })),
+            _ => None,
+        };
+        self.check_timeout(meeting)
+    }
+
+    /// Checks that the launcher has not set the timeout, if one is given.
+    fn check_timeout(&self, meeting: Option<Meeting>) -> Result<Option<Meeting>, Error> {
+        match meeting {
+            Some(Meeting::Launched(_)) if self.timeout.is_some() => {
+                Err(Error::NotTogether { option: "--timeout", with: "talpf launch" })
             }
-            _ => Ok(None),
+            meeting => Ok(meeting),
         }
     }
-}
-
-/// Returns the meeting of a process to which two launchers have given numbers, if these agree.
-///
-/// **Errors**: [`Error::Meet`] with [`BootstrapError::Environment`].
-fn of_two_launchers(member: &Membership, pmi: PmiLaunch) -> Result<Meeting, Error> {
-    let Membership { process, processes, .. } = *member;
-    if (process, processes) == (pmi.process, pmi.processes) {
-        return Ok(Meeting::Launched(member.clone()));
-    }
-    let text = format!(
-        "TALPF_LAUNCH is of process {process} of {processes}, but PMI_RANK is \"{}\" and PMI_SIZE is \
-         \"{}\": which launcher has started this?",
-        pmi.process, pmi.processes
-    );
-    Err(Error::Meet(BootstrapError::Environment { text }))
 }

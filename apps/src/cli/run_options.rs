@@ -146,7 +146,9 @@ impl RunOptions {
             if is_mpi { self.meeting.meeting_without_pmi() } else { self.meeting.meeting() }?;
         let usual = match &meeting {
             // Two-sided variants need MPI, which the error says.
-            Some(Meeting::Pmi(_)) if variant.is_two_sided() => Transport::Verbs,
+            Some(Meeting::Pmi { .. } | Meeting::Pmix(_)) if variant.is_two_sided() => {
+                Transport::Verbs
+            }
             Some(_) => Transport::Auto,
             None => Transport::Verbs,
         };
@@ -176,16 +178,19 @@ impl RunOptions {
             (None, Some(Meeting::Launched(_))) if transport == Transport::Mpi => {
                 return Err(Error::NotTogether { option, with: "talpf launch" });
             }
-            (None, _) if self.meeting.peer_timeout().is_some() => {
-                return Err(Error::NotTogether { option: "--peer-timeout", with: option });
-            }
-            (None, _) if transport == Transport::Mpi => self.over_mpi(),
-            (None, _) => {
-                must_be_alone()?;
-                let fits = A::check_ranks(problem, A::RANKS).is_ok();
-                let usual = A::ranks_of(problem).unwrap_or(if fits { A::RANKS } else { 1 });
-                let ranks = self.ranks.unwrap_or(usual);
-                self.machine.with_ranks(ranks)
+            (None, meeting) => {
+                if let Some(given) = self.meeting.only_for_several() {
+                    return Err(Error::NotTogether { option: given, with: option });
+                }
+                if transport == Transport::Mpi {
+                    self.over_mpi()
+                } else {
+                    must_be_alone(meeting.as_ref())?;
+                    let fits = A::check_ranks(problem, A::RANKS).is_ok();
+                    let usual = A::ranks_of(problem).unwrap_or(if fits { A::RANKS } else { 1 });
+                    let ranks = self.ranks.unwrap_or(usual);
+                    self.machine.with_ranks(ranks)
+                }
             }
             (Some(_), _) if variant.is_two_sided() => {
                 return Err(Error::NotTogether { option: variant.name(), with: option });
@@ -205,7 +210,7 @@ impl RunOptions {
                 let choice = chosen.map(|chosen| chosen.choice.clone()).unwrap_or_default();
                 let links = Links { fabric, choice, peer_timeout };
                 self.of_processes(|ranks, workers| {
-                    processes::join(&meeting, &links, &settings, ranks, workers)
+                    processes::join(meeting, &links, &settings, ranks, workers)
                 })
             }
         }?;

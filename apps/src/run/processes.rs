@@ -3,9 +3,12 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use ibverbs_sim::Rail;
-use ibverbs_sim::bootstrap::{Connected, PmiBootstrap, PmiLaunch};
+use ibverbs_sim::bootstrap::{
+    Bootstrap, BootstrapError, Connected, PmiBootstrap, PmiLaunch, PmixBootstrap, PmixLaunch,
+};
 use talpf::SyncMode;
 use talpf_runtime::Metrics;
 #[cfg(feature = "mpi")]
@@ -36,14 +39,32 @@ thread_local! {
 }
 
 /// Way in which a process finds the others of its run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Meeting {
     /// A launcher of ours has started the processes.
     Launched(Membership),
     /// A launcher with PMI has started the processes.
-    Pmi(PmiLaunch),
+    Pmi {
+        /// Place of this process, and its way to the launcher.
+        launch: PmiLaunch,
+        /// Time in which all processes must have met.
+        timeout: Duration,
+    },
+    /// A launcher with PMIx has started the processes.
+    Pmix(PmixLaunch),
     /// The processes were started in another way, and process 0 runs the server.
     Server(Membership),
+}
+
+impl Meeting {
+    /// Returns the number of this process, and that of all.
+    pub fn numbers(&self) -> (u32, u32) {
+        match self {
+            Self::Launched(member) | Self::Server(member) => (member.process, member.processes),
+            Self::Pmi { launch, .. } => (launch.process, launch.processes),
+            Self::Pmix(launch) => (launch.process, launch.processes),
+        }
+    }
 }
 
 /// Creates the machine of all processes of a run, which have the same settings. Without a number of
@@ -53,16 +74,13 @@ pub enum Meeting {
 /// **Errors**: [`Error::OutOfRange`]; [`Error::NotDivided`] if `ranks` is not a multiple of the number
 /// of processes; [`Error::Meet`].
 pub fn join(
-    meeting: &Meeting,
+    meeting: Meeting,
     links: &Links,
     settings: &[(&str, &str)],
     ranks: Option<usize>,
     workers: Option<usize>,
 ) -> Result<Machine, Error> {
-    let (process, processes) = match meeting {
-        Meeting::Launched(member) | Meeting::Server(member) => (member.process, member.processes),
-        Meeting::Pmi(launch) => (launch.process, launch.processes),
-    };
+    let (process, processes) = meeting.numbers();
     let size = processes as usize;
     let ranks = Error::check_range("ranks", ranks.unwrap_or(size), Machine::RANKS)?;
     if !ranks.is_multiple_of(size) {
@@ -72,7 +90,10 @@ pub fn join(
     let settings = &[settings, &[("ranks", &*number)]].concat();
     let connected = match meeting {
         Meeting::Launched(member) => member.connect(links, settings),
-        Meeting::Pmi(launch) => connect_by_pmi(*launch, links, settings),
+        Meeting::Pmi { launch, timeout } => {
+            connect_by(PmiBootstrap::join(launch, settings, timeout), links)
+        }
+        Meeting::Pmix(launch) => connect_by(PmixBootstrap::join(launch, settings), links),
         Meeting::Server(member) => member.connect_without_launcher(links, settings),
     }?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -83,14 +104,11 @@ pub fn join(
     Ok(machine.over(Transport::Processes { process, processes: size, connections }))
 }
 
-fn connect_by_pmi(
-    launch: PmiLaunch,
+fn connect_by(
+    joined: Result<impl Bootstrap, BootstrapError>,
     links: &Links,
-    settings: &[(&str, &str)],
 ) -> Result<Connected, Error> {
-    PmiBootstrap::join(launch, settings, Membership::TIMEOUT)
-        .and_then(|mut bootstrap| links.connect(&mut bootstrap))
-        .map_err(Error::Meet)
+    joined.and_then(|mut bootstrap| links.connect(&mut bootstrap)).map_err(Error::Meet)
 }
 
 /// Creates the machine of all processes that `mpirun` has started. Without a number of workers each

@@ -19,6 +19,7 @@ mod machines;
 mod pmi;
 #[path = "../../../ibverbs-sim/tests/bootstrap/pmi_server.rs"]
 mod pmi_server;
+mod pmix;
 mod polling;
 mod reproduce;
 mod server;
@@ -66,6 +67,7 @@ fn command(arguments: &[&str]) -> Command {
         "PMI_RANK",
         "PMI_SIZE",
         "PMIX_RANK",
+        "PMIX_NAMESPACE",
         "TALPF_LOG",
     ] {
         command.env_remove(variable);

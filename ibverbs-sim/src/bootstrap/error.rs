@@ -113,6 +113,15 @@ pub enum BootstrapError {
         source: io::Error,
     },
 
+    /// A call of PMIx has failed in a process that has reached its launcher before.
+    #[error("process {process} has no answer of its launcher, by {reason}")]
+    Pmix {
+        /// Number of the process.
+        process: u32,
+        /// Name of the call, and the text of the library.
+        reason: String,
+    },
+
     /// Processes have not come to a fence in time.
     #[error("not all of the {processes} processes have come in time")]
     Fence {

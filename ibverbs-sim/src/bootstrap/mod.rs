@@ -11,13 +11,15 @@
 //! - `fabric`: the choice of a rail between each two processes.
 //! - `ofi`: the agreement on a provider of libfabric.
 //! - `life`: the watch over processes that are stopped, or not reached.
-//! - `pmi`: the bootstrap of processes that a launcher with PMI has started.
-//! - `machine`: the identity of the machine of a process.
+//! - `pmi`, `pmix`: the bootstraps of processes that a launcher with PMI or PMIx has started; `environment`:
+//!   the variables that it sets; `settings`: the comparison of those of all processes.
+//! - `machine`: the machine of a process, and its address.
 //!
 //! Everything here waits, and runs before there are queue pairs. Nothing that a process or a stranger
 //! sends is believed: lengths are bounded, and memory grows only with what has arrived.
 
 mod client;
+mod environment;
 mod error;
 mod fabric;
 mod life;
@@ -25,7 +27,9 @@ mod machine;
 mod message;
 mod ofi;
 mod pmi;
+mod pmix;
 mod server;
+mod settings;
 
 use std::{net::IpAddr, time::Duration};
 
@@ -33,6 +37,7 @@ pub use self::client::TcpBootstrap;
 pub use self::error::BootstrapError;
 pub use self::fabric::{Connected, Connections, Fabric, PEER_TIMEOUT, connect};
 pub use self::pmi::{PmiBootstrap, PmiLaunch};
+pub use self::pmix::{PmixBootstrap, PmixLaunch};
 pub use self::server::BootstrapServer;
 
 /// A way for the processes of a run to exchange small values before they are connected.

@@ -3,6 +3,7 @@
 mod connect;
 mod pmi;
 mod pmi_server;
+mod pmix;
 mod strangers;
 mod values;
 

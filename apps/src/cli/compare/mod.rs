@@ -29,12 +29,12 @@ use talpf_apps::mandelbrot::Mandelbrot;
 use talpf_apps::matmul::Matmul;
 use talpf_apps::matmul_g::MatmulG;
 use talpf_apps::nbody::Nbody;
-use talpf_apps::run::{App, Machine, Problem, Variant};
+use talpf_apps::run::{App, Machine, Membership, Problem, Variant};
 
 use self::results::Results;
 use super::defaults::{self, with_help};
 use super::heat::{HeatOptions, JacobiOptions};
-use super::launcher::must_be_alone;
+use super::launcher::{meeting, must_be_alone};
 use super::number_within::number_within;
 use super::output::Output;
 use super::run_options::{MachineOptions, variant_of};
@@ -196,7 +196,7 @@ fn compare<A: App>(
     settings: Settings,
 ) -> Result<(), Error> {
     match settings.transport.transport {
-        Transport::Verbs => must_be_alone()?,
+        Transport::Verbs => must_be_alone(meeting(Membership::TIMEOUT)?.as_ref())?,
         _ => return Err(Error::ComparedProcesses),
     }
     let points = measure::points::<A>(variants, &problem, &settings)?;

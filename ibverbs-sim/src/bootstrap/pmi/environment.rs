@@ -2,26 +2,23 @@
 //! The environment of a process that a launcher with PMI has started.
 
 use std::{
-    ffi::OsString,
     fs, io,
     os::fd::{BorrowedFd, OwnedFd, RawFd},
 };
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use crate::bootstrap::BootstrapError;
+use crate::bootstrap::{
+    BootstrapError,
+    environment::{
+        Number, Variables, another_says, described, number, variable, was_started_with, wrong,
+    },
+};
 
 /// Variables of PMI.
 const DESCRIPTOR: &str = "PMI_FD";
 const PROCESS: &str = "PMI_RANK";
 const SIZE: &str = "PMI_SIZE";
-/// Variables of other launchers, or of other parts of the same one: the number of the process, and that of
-/// all.
-const OTHERS: [(&str, Option<&str>); 3] = [
-    ("OMPI_COMM_WORLD_RANK", Some("OMPI_COMM_WORLD_SIZE")),
-    ("MV2_COMM_WORLD_RANK", Some("MV2_COMM_WORLD_SIZE")),
-    ("PMIX_RANK", None),
-];
 
 /// A process that a launcher with PMI has started, one of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +31,15 @@ pub struct PmiLaunch {
     descriptor: RawFd,
 }
 
-/// Values of the environment.
-type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
-
 impl PmiLaunch {
     /// Returns what a launcher has made of this process; `None` if it is the only one, or if no such
     /// launcher has started it. A child of a process that has joined the others inherits the variables,
-    /// and is none of them.
+    /// and is none of them. A launcher that speaks PMIx only is that of a
+    /// [`PmixLaunch`](crate::bootstrap::PmixLaunch).
     ///
-    /// **Errors**: [`BootstrapError::Environment`] if variables are missing, make no sense, contradict
-    /// each other, or are of a launcher that speaks PMIx only.
+    /// **Errors**: [`BootstrapError::Environment`] if variables are missing, make no sense, or contradict
+    /// each other.
     pub fn from_environment() -> Result<Option<Self>, BootstrapError> {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let launch = Self::from_variables(&variable)?;
         let Some(launch) = launch else { return Ok(None) };
         if is_open(launch.descriptor) {
@@ -54,17 +48,15 @@ impl PmiLaunch {
         if is_child_of_process() {
             return Ok(None);
         }
-        let text = format!("{DESCRIPTOR} is \"{}\", which is no open socket", launch.descriptor);
-        Err(BootstrapError::Environment { text })
+        wrong(format!("{DESCRIPTOR} is \"{}\", which is no open socket", launch.descriptor))
     }
 
     fn from_variables(variables: Variables<'_>) -> Result<Option<Self>, BootstrapError> {
-        let wrong = |text| Err(BootstrapError::Environment { text });
         let names = [DESCRIPTOR, PROCESS, SIZE];
         let (set, missing): (Vec<_>, Vec<_>) =
             names.into_iter().partition(|name| variables(name).is_some());
         if set.is_empty() {
-            return without_pmi(variables).map(|()| None);
+            return Ok(None);
         }
         let is_alone = variables(SIZE).is_some_and(|size| size.to_string_lossy().trim() == "1");
         if is_alone && variables(DESCRIPTOR).is_none() && variables(PROCESS).is_none() {
@@ -80,30 +72,15 @@ impl PmiLaunch {
                 format!("{set}, without {missing}")
             });
         }
-        let number = |name: &str| {
-            let value = variables(name).unwrap_or_default();
-            let number = value.to_str().and_then(|text| text.trim().parse::<u32>().ok());
-            number.filter(|number| i32::try_from(*number).is_ok()).ok_or_else(|| {
-                let text = format!("{}, expected a number", described(name, variables));
-                BootstrapError::Environment { text }
-            })
-        };
         let (descriptor, process, processes) =
-            (number(DESCRIPTOR)?, number(PROCESS)?, number(SIZE)?);
+            (number(DESCRIPTOR, variables)?, number(PROCESS, variables)?, number(SIZE, variables)?);
         if process >= processes {
             let (number, size) = (described(PROCESS, variables), described(SIZE, variables));
             return wrong(format!("{number}, and {size}"));
         }
-        for (number, size) in OTHERS {
-            for (name, own, value) in [(Some(number), PROCESS, process), (size, SIZE, processes)] {
-                let Some(name) = name else { continue };
-                let other = variables(name);
-                let other = other.as_ref().map(|other| other.to_string_lossy());
-                if other.is_some_and(|other| other.trim() != value.to_string()) {
-                    let (own, other) = (described(own, variables), described(name, variables));
-                    return wrong(format!("{own}, but {other}: which launcher has started this?"));
-                }
-            }
+        if let Some((of, other)) = another_says(variables, process, processes) {
+            let own = described(if of == Number::Process { PROCESS } else { SIZE }, variables);
+            return wrong(format!("{own}, but {other}: which launcher has started this?"));
         }
         let launch = Self { process, processes, descriptor: descriptor as RawFd };
         Ok(Some(launch).filter(|_| processes > 1))
@@ -121,26 +98,6 @@ impl PmiLaunch {
     }
 }
 
-/// Checks that no launcher has started this process that speaks PMIx only. Those that set the number of
-/// processes are left to the caller.
-fn without_pmi(variables: Variables<'_>) -> Result<(), BootstrapError> {
-    let has_size =
-        OTHERS.into_iter().any(|(_, size)| size.is_some_and(|size| variables(size).is_some()));
-    if variables("PMIX_RANK").is_none() || has_size {
-        return Ok(());
-    }
-    let number = described("PMIX_RANK", variables);
-    let text = format!(
-        "{number}, and {DESCRIPTOR} is not set: the launcher speaks PMIx, which is not \
-         supported. `srun --mpi=pmi2` and the mpirun of MPICH speak PMI"
-    );
-    Err(BootstrapError::Environment { text })
-}
-
-fn described(name: &str, variables: Variables<'_>) -> String {
-    format!("{name} is {:?}", variables(name).unwrap_or_default().to_string_lossy())
-}
-
 /// Returns `true` if a descriptor is an open socket, as those of launchers are.
 fn is_open(descriptor: RawFd) -> bool {
     let target = fs::read_link(format!("/proc/self/fd/{descriptor}"));
@@ -150,17 +107,13 @@ fn is_open(descriptor: RawFd) -> bool {
 /// Returns `true` if the parent of this process has the same variables of PMI.
 fn is_child_of_process() -> bool {
     let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
-    let Ok(environment) = fs::read(format!("/proc/{parent}/environ")) else { return false };
-    [DESCRIPTOR, PROCESS, SIZE].into_iter().all(|name| {
-        let own = std::env::var(name).unwrap_or_default();
-        environment
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == format!("{name}={own}").as_bytes())
-    })
+    was_started_with(parent, &[DESCRIPTOR, PROCESS, SIZE])
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     fn launch(variables: &[(&str, &str)]) -> Result<Option<PmiLaunch>, String> {
@@ -181,7 +134,7 @@ mod tests {
         assert_eq!(launch(&[("PMI_FD", "9"), ("PMI_RANK", "0"), ("PMI_SIZE", "1")]), Ok(None));
         assert_eq!(launch(&[]), Ok(None));
         assert_eq!(launch(&[("PMI_SIZE", "1")]), Ok(None));
-        assert_eq!(launch(&[("PMIX_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "1")]), Ok(None));
+        assert_eq!(launch(&[("PMIX_RANK", "0")]), Ok(None));
     }
 
     #[test]
@@ -222,7 +175,6 @@ mod tests {
                 ],
                 "PMI_SIZE is \"2\", but OMPI_COMM_WORLD_SIZE is \"3\"",
             ),
-            (&[("PMIX_RANK", "0")], "PMIX_RANK is \"0\", and PMI_FD is not set"),
         ] {
             let error = launch(variables).unwrap_err();
             assert!(error.contains(expected), "{variables:?}: {error}");

@@ -7,30 +7,16 @@
 mod environment;
 mod protocol;
 
-use std::{
-    fs::File,
-    io,
-    net::{IpAddr, UdpSocket},
-    os::fd::OwnedFd,
-    time::Duration,
-};
+use std::{fs::File, io, net::IpAddr, os::fd::OwnedFd, time::Duration};
 
 pub use self::environment::PmiLaunch;
 use self::protocol::{Connection, LONGEST_VALUE, Version};
-use super::{
-    Bootstrap, BootstrapError,
-    message::{self, Fields},
-};
+use super::{Bootstrap, BootstrapError, machine, settings};
 
 /// Most characters of a key.
 const LONGEST_KEY: usize = 63;
-/// Key of the settings of a process.
-const SETTINGS: &str = "settings";
 /// Characters of the number of pieces in front of a value.
 const COUNT: usize = 4;
-/// Address of no machine, by which the usual interface is found. Nothing is sent there.
-const NOWHERE: (&str, u16) = ("192.0.2.1", 9);
-
 /// Bootstrap of a process that a launcher with PMI has started.
 #[derive(Debug)]
 pub struct PmiBootstrap {
@@ -101,41 +87,8 @@ impl PmiBootstrap {
         };
         let longest_value = longest_value.clamp(COUNT + 2, LONGEST_VALUE);
         let mut all = Self { process, processes, connection, name, longest_value, timeout };
-        all.compare(settings)?;
+        settings::compare(&mut all, settings)?;
         Ok(all)
-    }
-
-    /// Compares the settings of all processes.
-    fn compare(&mut self, settings: &[(&str, &str)]) -> Result<(), BootstrapError> {
-        let mut own = Vec::new();
-        for (name, value) in settings {
-            message::push(&mut own, name.as_bytes());
-            message::push(&mut own, value.as_bytes());
-        }
-        self.put(SETTINGS, &own)?;
-        self.fence()?;
-        for process in 0..self.processes {
-            let other = self.get(process, SETTINGS)?;
-            if other == own {
-                continue;
-            }
-            let (mut here, mut there) = (Fields(&own), Fields(&other));
-            while let (Some(name), Some(value)) = (here.text(), here.text()) {
-                let said = (there.text(), there.text());
-                let (Some(other_name), Some(other_value)) = said else { break };
-                if (&other_name, &other_value) != (&name, &value) {
-                    let differs = format!(
-                        "process {process} has {other_name} {other_value}, process {} has {name} \
-                         {value}",
-                        self.process
-                    );
-                    return Err(BootstrapError::Refused { reason: differs });
-                }
-            }
-            let reason = format!("process {process} has more or fewer settings than the others");
-            return Err(BootstrapError::Refused { reason });
-        }
-        Ok(())
     }
 
     fn call(
@@ -166,12 +119,7 @@ impl Bootstrap for PmiBootstrap {
     }
 
     fn address(&self) -> IpAddr {
-        let towards = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
-            socket.connect(NOWHERE)?;
-            Ok(socket.local_addr()?.ip())
-        });
-        // A machine without a way to others has processes of one machine only.
-        towards.unwrap_or(IpAddr::from([127, 0, 0, 1]))
+        machine::address()
     }
 
     fn timeout(&self) -> Duration {

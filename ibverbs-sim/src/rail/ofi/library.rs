@@ -15,6 +15,7 @@ use super::{
     OfiError,
     abi::{self, FabricAttributes, Info},
 };
+use crate::shared_library::{self, SharedLibrary};
 
 const NAME: &CStr = c"libfabric.so.1";
 /// Variable by which libfabric learns that nobody wants its cache of registrations, which watches all
@@ -55,14 +56,10 @@ impl Library {
 
     fn load() -> Result<Self, OfiError> {
         disable_monitor();
-        // SAFETY: the name ends with a zero. The library is one that a process may load at any time.
-        let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let Some(handle) = NonNull::new(handle) else {
-            return Err(OfiError::NoLibrary { reason: linker_error() });
-        };
+        let library = SharedLibrary::open(NAME).map_err(|reason| OfiError::NoLibrary { reason })?;
         let old = (c"FABRIC_1.0", "FABRIC_1.0");
         let records = (c"FABRIC_1.3", "FABRIC_1.3");
-        let version = find(handle, c"fi_version", "fi_version", old)?;
+        let version = find(library, c"fi_version", "fi_version", old)?;
         // SAFETY: the function of this name and version has this type.
         let version: unsafe extern "C" fn() -> u32 = unsafe { std::mem::transmute(version) };
         // SAFETY: the function has no conditions.
@@ -70,11 +67,11 @@ impl Library {
         if version < abi::API_VERSION {
             return Err(OfiError::OldLibrary { major: version >> 16, minor: version & 0xffff });
         }
-        let get_info = find(handle, c"fi_getinfo", "fi_getinfo", records)?;
-        let free_info = find(handle, c"fi_freeinfo", "fi_freeinfo", records)?;
-        let duplicate_info = find(handle, c"fi_dupinfo", "fi_dupinfo", records)?;
-        let fabric = find(handle, c"fi_fabric", "fi_fabric", (c"FABRIC_1.1", "FABRIC_1.1"))?;
-        let error_text = find(handle, c"fi_strerror", "fi_strerror", old)?;
+        let get_info = find(library, c"fi_getinfo", "fi_getinfo", records)?;
+        let free_info = find(library, c"fi_freeinfo", "fi_freeinfo", records)?;
+        let duplicate_info = find(library, c"fi_dupinfo", "fi_dupinfo", records)?;
+        let fabric = find(library, c"fi_fabric", "fi_fabric", (c"FABRIC_1.1", "FABRIC_1.1"))?;
+        let error_text = find(library, c"fi_strerror", "fi_strerror", old)?;
         Ok(Self {
             version,
             // SAFETY: the functions of these names and versions have these types.
@@ -237,32 +234,20 @@ pub(super) fn interface(of: &Info) -> Option<String> {
 
 /// Copies a text of the library.
 fn text_of(text: *const c_char) -> Option<String> {
-    if text.is_null() {
-        return None;
-    }
     // SAFETY: texts of the library end with a zero, and stay while they are copied.
-    Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    unsafe { shared_library::text_of(text) }
 }
 
 /// Finds a function of a version.
 fn find(
-    library: NonNull<c_void>,
+    library: SharedLibrary,
     symbol: &CStr,
     name: &'static str,
     (version, version_name): (&CStr, &'static str),
 ) -> Result<*const c_void, OfiError> {
-    // SAFETY: the library was opened, and is never closed; the texts end with a zero.
-    let found = unsafe { libc::dlvsym(library.as_ptr(), symbol.as_ptr(), version.as_ptr()) };
-    if found.is_null() {
-        return Err(OfiError::NoSymbol { symbol: name, version: version_name });
-    }
-    Ok(found)
-}
-
-fn linker_error() -> String {
-    // SAFETY: the function has no conditions; its text is copied before the next call.
-    let text = unsafe { libc::dlerror() };
-    text_of(text).unwrap_or_else(|| "no reason given".to_owned())
+    let found = library.function_of_version(symbol, version);
+    let found = found.ok_or(OfiError::NoSymbol { symbol: name, version: version_name })?;
+    Ok(found.as_ptr().cast_const())
 }
 
 /// Switches the cache of registrations off, if that can be done safely: this thread is the only one, so
