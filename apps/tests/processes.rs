@@ -100,6 +100,20 @@ fn traces_of_processes_are_joined() {
     }
 }
 
+#[test]
+fn mpi_joins_processes_only_where_it_is_asked_for() {
+    let connected_by_us =
+        [("--transport mpi", None), ("", Some("shm")), ("--fabric tcp", Some("tcp"))];
+    for (option, transport) in connected_by_us {
+        let jacobi = format!("jacobi --rows 37 --cols 23 --block 8 --steps 9 --quiet {option}");
+        let output = mpirun(2, jacobi.trim());
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().find_map(|line| line.strip_prefix("transport "));
+        assert!(output.status.success(), "{}", launcher::said(&output));
+        assert_eq!(line.map(str::trim), transport, "{}", launcher::said(&output));
+    }
+}
+
 /// Without a launcher, MPI finds one process.
 #[test]
 fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {

@@ -2,6 +2,7 @@
 //! Namespaces have no network in common, so processes of several cannot share memory.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use crate::launch::{all_end, children_of, has_workers};
+use crate::pmix::mpirun;
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,6 +48,7 @@ impl Machines {
             assert!(ip(&format!("-n {name} address add {address}/24 dev cable")));
             assert!(ip(&format!("-n {name} link set cable up")));
             assert!(ip(&format!("-n {name} link set lo up")));
+            assert!(ip(&format!("-n {name} route add default dev cable")));
         }
         Some(machines)
     }
@@ -105,6 +108,38 @@ fn two_machines_with_two_processes_are_serial() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains(" is on another machine than process "), "{errors}");
+}
+
+#[test]
+fn two_machines_of_the_mpirun_of_open_mpi_are_serial() {
+    let Some(machines) = Machines::new() else { return };
+    let ([here, there], [at_here, at_there]) = (&machines.names, &machines.addresses);
+    // In place of `ssh`: a machine has a name of its own, and is where the run is wanted by its address.
+    let agent = machines.hosts.with_file_name("agent");
+    let script = format!(
+        "#!/bin/sh\nshift\nexec ip netns exec {there} unshare --uts sh -c \"hostname {there}; $*\"\n"
+    );
+    fs::write(&agent, script).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    for (options, transport) in [
+        ("", "shm within 2 machines, tcp between them"),
+        ("--transport tcp", "tcp between 2 machines"),
+    ] {
+        let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --check --quiet";
+        let Some(mpirun) = mpirun(&format!(
+            "--mca plm_rsh_agent {} --host {at_here}:2,{at_there}:2 -n 4 {} {jacobi} {options}",
+            agent.display(),
+            env!("CARGO_BIN_EXE_talpf"),
+        )) else {
+            return;
+        };
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", here]).arg(mpirun.get_program()).args(mpirun.get_args());
+        command.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let text = stdout_of(&command.stdin(Stdio::null()).output().unwrap());
+        assert!(value(&text, "verified").starts_with("yes"), "{options}: {text}");
+        assert_eq!((value(&text, "ranks"), value(&text, "transport")), ("4", transport));
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ const JACOBI: &str = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --check --q
 const TALPF: &str = env!("CARGO_BIN_EXE_talpf");
 
 /// Returns the command of the `mpirun` of Open MPI with arguments, or says that it is missing.
-fn mpirun(arguments: &str) -> Option<Command> {
+pub(crate) fn mpirun(arguments: &str) -> Option<Command> {
     let started = Command::new("mpirun.openmpi").arg("--version").output();
     if !started.is_ok_and(|output| output.status.success()) {
         eprintln!("SKIPPED: mpirun.openmpi is not installed");
