@@ -17,6 +17,7 @@ use super::{Bootstrap, BootstrapError, machine, settings};
 const LONGEST_KEY: usize = 63;
 /// Characters of the number of pieces in front of a value.
 const COUNT: usize = 4;
+
 /// Bootstrap of a process that a launcher with PMI has started.
 #[derive(Debug)]
 pub struct PmiBootstrap {
