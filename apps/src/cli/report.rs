@@ -136,6 +136,8 @@ impl Report {
         ];
         lines.extend(self.dilation.map(|(dilation, _)| ("cores", dilation.to_string())));
         lines.extend(self.connections.map(|between| ("transport", between.to_string())));
+        let without_ofi = self.connections.and_then(|between| between.without_ofi);
+        lines.extend(without_ofi.map(|process| ("libfabric", format!("not used: {process}"))));
         let factor = self.dilation.map(|(dilation, _)| format!(", dilated {}", dilation.factor));
         let factor = factor.unwrap_or_default();
         lines.extend(self.link.map(|link| ("link", format!("{} (simulated{factor})", link.text))));

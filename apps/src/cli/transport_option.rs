@@ -14,7 +14,8 @@ pub(super) enum Transport {
     /// Software verbs, with all ranks in this process
     #[default]
     Verbs,
-    /// Software verbs over shared memory within a machine and TCP between machines
+    /// Software verbs over shared memory within a machine, and between machines over libfabric if all
+    /// processes have a provider with a network, else TCP; `auto:PROVIDER` as in `ofi:PROVIDER`
     Auto,
     /// Software verbs over shared memory between processes of one machine
     Shm,
@@ -72,13 +73,17 @@ impl TypedValueParser for TransportParser {
         value: &OsStr,
     ) -> Result<ChosenTransport, clap::Error> {
         let text = value.to_string_lossy();
-        let Some(choice) = text.strip_prefix("ofi:") else {
+        let with_choice = [("ofi:", Transport::Ofi), ("auto:", Transport::Auto)];
+        let chosen = with_choice
+            .into_iter()
+            .find_map(|(name, transport)| Some((text.strip_prefix(name)?, transport)));
+        let Some((choice, transport)) = chosen else {
             let names = EnumValueParser::<Transport>::new();
             let transport = names.parse_ref(command, argument, value)?;
             return Ok(ChosenTransport { transport, choice: OfiChoice::default() });
         };
         match choice.parse() {
-            Ok(choice) => Ok(ChosenTransport { transport: Transport::Ofi, choice }),
+            Ok(choice) => Ok(ChosenTransport { transport, choice }),
             Err(error) => {
                 let mut refused = clap::Error::new(ErrorKind::ValueValidation).with_cmd(command);
                 let argument = argument.map(ToString::to_string).unwrap_or_default();

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use crate::launch::{all_end, children_of, has_workers};
+use crate::libfabric::transports;
 use crate::pmix::mpirun;
+use crate::server::place;
 use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -108,6 +110,64 @@ fn two_machines_with_two_processes_are_serial() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains(" is on another machine than process "), "{errors}");
+}
+
+#[test]
+fn libfabric_joins_machines_if_all_processes_have_it() {
+    let Some(machines) = Machines::new() else { return };
+    let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --check --quiet";
+    let run = |transport: &str| {
+        let output = machines.launch(&format!("{jacobi} --transport {transport}")).output();
+        let text = stdout_of(&output.unwrap());
+        assert!(value(&text, "verified").starts_with("yes"), "{transport}: {text}");
+        text
+    };
+    for transport in transports() {
+        let provider = transport.strip_prefix("ofi:").unwrap();
+        let text = run(&format!("auto:{provider}"));
+        let expected = format!("shm within 2 machines, {transport} between them");
+        assert_eq!((value(&text, "transport"), value(&text, "ranks")), (&*expected, "4"));
+        assert!(!text.contains("libfabric"), "{text}");
+    }
+    let text = run("auto:nonesuch");
+    assert_eq!(value(&text, "transport"), "shm within 2 machines, tcp between them");
+    let line = value(&text, "libfabric").strip_prefix("not used: process 0 has no ");
+    assert!(line.is_some(), "{text}");
+    let devices = ["/sys/class/infiniband", "/sys/class/cxi"];
+    if devices.iter().all(|folder| !fs::read_dir(folder).is_ok_and(|all| all.count() > 0)) {
+        let text = run("auto");
+        assert_eq!(value(&text, "libfabric"), "not used: process 0 has no device of a network");
+    }
+}
+
+#[test]
+fn a_process_without_libfabric_makes_all_of_them_use_tcp() {
+    let Some(transport) = transports().pop() else { return };
+    let Some(machines) = Machines::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("libfabric.so.1"), "no library").unwrap();
+    let server = format!("{}:7000", machines.addresses[0]);
+    let provider = transport.strip_prefix("ofi:").unwrap();
+    let start = |process: usize| {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &machines.names[process], env!("CARGO_BIN_EXE_talpf")]);
+        command.args("jacobi --rows 37 --cols 23 --block 8 --steps 9 --check --quiet".split(' '));
+        command.args(["--transport", &format!("auto:{provider}")]);
+        command.args(place(&server, process, 2).split(' '));
+        if process == 1 {
+            command.env("LD_LIBRARY_PATH", folder.path());
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let processes = [0, 1].map(start);
+    let [first, second] = processes.map(|process| process.wait_with_output().unwrap());
+    let text = stdout_of(&first);
+    assert!(stdout_of(&second).is_empty());
+    assert!(value(&text, "verified").starts_with("yes"), "{text}");
+    assert_eq!(value(&text, "transport"), "tcp between 2 machines");
+    let expected = "not used: process 1 has no libfabric.so.1 that can be used";
+    assert_eq!(value(&text, "libfabric"), expected);
 }
 
 #[test]

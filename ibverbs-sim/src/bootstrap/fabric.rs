@@ -8,7 +8,11 @@ use std::{
 };
 
 use super::{
-    Bootstrap, BootstrapError, life::Life, machine, message, message::Fields, ofi::Agreement,
+    Bootstrap, BootstrapError,
+    life::Life,
+    machine, message,
+    message::Fields,
+    ofi::{Agreement, WithoutOfi},
 };
 use crate::{OfiChoice, Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting};
 
@@ -16,7 +20,8 @@ use crate::{OfiChoice, Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fabric {
-    /// Shared memory between processes of one machine, TCP between machines.
+    /// Shared memory between processes of one machine. Between machines a network of libfabric, if all
+    /// processes have one, and else TCP.
     #[default]
     Auto,
     /// Shared memory, with all processes on one machine.
@@ -66,6 +71,8 @@ pub struct Connections {
     pub between: Option<Fabric>,
     /// Provider of libfabric, if that joins processes.
     pub provider: Option<&'static str>,
+    /// Process for which libfabric does not join machines, if it was to join them.
+    pub without_ofi: Option<WithoutOfi>,
     /// Number of machines.
     pub machines: u32,
 }
@@ -115,7 +122,8 @@ pub const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 /// no life for `peer_timeout`, because it is stopped or its machine is not reached, is lost then; one
 /// that computes shows life.
 ///
-/// `choice` is that of the provider for [`Fabric::Ofi`].
+/// `choice` is that of the provider for [`Fabric::Ofi`], and for [`Fabric::Auto`] between machines, which
+/// uses no provider over sockets unless it is named.
 ///
 /// **Errors**: a process does not come; a process has another fabric; processes are on several
 /// machines and shall share memory; libfabric is missing, or has not what is chosen; the operating
@@ -150,9 +158,13 @@ pub fn connect(
     };
     let (neighbours, processes) = (meeting.neighbours(), meeting.cards.len());
     let is_together = neighbours.len() == processes;
-    let agreement = match fabric {
-        Fabric::Ofi => Some(Agreement::reach(bootstrap, choice)?),
-        _ => None,
+    let (agreement, without_ofi) = match fabric {
+        Fabric::Ofi => (Some(Agreement::reach(bootstrap, choice)?), None),
+        Fabric::Auto if !is_together => match Agreement::reach_if_all_can(bootstrap, choice)? {
+            Ok(agreement) => (Some(agreement), None),
+            Err(without) => (None, Some(without)),
+        },
+        _ => (None, None),
     };
     let provider = agreement.as_ref().map(Agreement::provider);
     // In the same order in all processes, so that no two wait for each other.
@@ -197,6 +209,7 @@ pub fn connect(
         within: has_neighbours.then_some(within),
         between: (machines.len() > 1).then_some(between),
         provider,
+        without_ofi,
         machines: machines.len() as u32,
     };
     Ok(Connected { rail, connections, neighbours: on_this as u32 })
@@ -346,7 +359,8 @@ mod tests {
             (ofi, None, 1, "ofi:net"),
             (shm, ofi, 2, "shm within 2 machines, ofi:net between them"),
         ] {
-            let connections = Connections { within, between, provider: Some("net"), machines };
+            let connections =
+                Connections { within, between, provider: Some("net"), without_ofi: None, machines };
             assert_eq!(connections.to_string(), text);
         }
     }

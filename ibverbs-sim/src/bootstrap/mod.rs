@@ -36,6 +36,7 @@ use std::{net::IpAddr, time::Duration};
 pub use self::client::TcpBootstrap;
 pub use self::error::BootstrapError;
 pub use self::fabric::{Connected, Connections, Fabric, PEER_TIMEOUT, connect};
+pub use self::ofi::{OfiPart, WithoutOfi};
 pub use self::pmi::{PmiBootstrap, PmiLaunch};
 pub use self::pmix::{PmixBootstrap, PmixLaunch};
 pub use self::server::BootstrapServer;

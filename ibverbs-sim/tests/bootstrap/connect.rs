@@ -54,7 +54,13 @@ fn each_fabric_joins_the_processes_of_one_machine() {
             all_reach_all(&all);
             for connected in &all {
                 let within = Some(within).filter(|_| processes > 1);
-                let expected = Connections { within, between: None, provider: None, machines: 1 };
+                let expected = Connections {
+                    within,
+                    between: None,
+                    provider: None,
+                    without_ofi: None,
+                    machines: 1,
+                };
                 assert_eq!((connected.connections, connected.neighbours), (expected, processes));
                 assert_eq!(connected.rail.limits().is_mapped, fabric != Fabric::Tcp);
             }

@@ -19,10 +19,19 @@ pub struct OfiChoice {
     pub interface: Option<String>,
     /// Forms in which the provider is stricter than it is, for tests.
     pub(super) strict: Strict,
+    /// `true` if only a provider with a network of its own is chosen unasked.
+    pub(super) is_of_networks: bool,
 }
 
 /// Most bytes of a name.
 const MAX_NAME: usize = 64;
+
+impl OfiChoice {
+    /// Returns this choice, of nothing but providers with a network of their own, unless one is named.
+    pub(crate) fn of_networks(self) -> Self {
+        Self { is_of_networks: true, ..self }
+    }
+}
 
 impl FromStr for OfiChoice {
     type Err = OfiError;

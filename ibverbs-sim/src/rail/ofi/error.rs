@@ -60,6 +60,9 @@ pub enum OfiError {
         /// Names of its interfaces.
         known: String,
     },
+    /// The machine has no device of a network, for which a provider would be chosen unasked.
+    #[error("this machine has no device of a network in {}", super::providers::DEVICES.join(" or "))]
+    NoDevice,
     /// No provider can be used.
     #[error("libfabric has no provider that can be used: {reasons}")]
     NoProvider {

@@ -2,7 +2,7 @@
 //! Providers: which there are, which can be used, and which is chosen.
 
 use std::{
-    fmt,
+    fmt, fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
@@ -15,6 +15,13 @@ use super::{
 /// Providers that may be chosen unasked, the best first.
 const PREFERRED: [&str; 9] =
     ["cxi", "verbs;ofi_rxm", "efa", "psm3", "opx", "ucx", "tcp", "net", "tcp;ofi_rxm"];
+
+/// Providers that exist only where their network does: others also run over sockets, which is no gain over
+/// the rail of packets over TCP.
+const OF_NETWORKS: [&str; 4] = ["cxi", "verbs;ofi_rxm", "efa", "opx"];
+
+/// Folders of the kernel with the devices of those networks.
+pub(super) const DEVICES: [&str; 2] = ["/sys/class/infiniband", "/sys/class/cxi"];
 
 /// Providers that are not used, and why.
 const REFUSED: [(&str, &str); 4] = [
@@ -80,6 +87,10 @@ impl OfiProviders {
 /// Returns the record of the provider that is chosen, on the interface that is chosen, or else on the
 /// one with an address.
 pub(super) fn choose(choice: &OfiChoice, address: IpAddr) -> Result<Infos, OfiError> {
+    // To open the library and list its providers takes tenths of a second of a core.
+    if choice.is_of_networks && choice.provider.is_none() && !has_device(&DEVICES) {
+        return Err(OfiError::NoDevice);
+    }
     let library = Library::open()?;
     let usable = library.infos(Some(&needs(library)?))?;
     let all = list(&library.infos(None)?, &usable);
@@ -114,11 +125,23 @@ pub(super) fn choose(choice: &OfiChoice, address: IpAddr) -> Result<Infos, OfiEr
     }
 }
 
+/// Returns `true` if one of the folders has an entry.
+fn has_device(folders: &[&str]) -> bool {
+    let has_entry = |folder: &&str| {
+        let entries = fs::read_dir(folder);
+        entries.is_ok_and(|mut entries| entries.next().is_some())
+    };
+    folders.iter().any(has_entry)
+}
+
 /// Returns the name of the provider that is chosen.
 fn name_of<'a>(choice: &OfiChoice, all: &'a [OfiProvider]) -> Result<&'a str, OfiError> {
     let Some(wanted) = choice.provider.as_deref() else {
-        let best =
-            all.iter().find(|it| it.refused.is_none() && preference(&it.name) < PREFERRED.len());
+        let is_chosen = |name: &str| match choice.is_of_networks {
+            true => OF_NETWORKS.contains(&name),
+            false => preference(name) < PREFERRED.len(),
+        };
+        let best = all.iter().find(|it| it.refused.is_none() && is_chosen(&it.name));
         return best.map(|it| &*it.name).ok_or_else(|| {
             let reasons: Vec<_> = all.iter().map(OfiProvider::to_string).collect();
             OfiError::NoProvider { reasons: reasons.join("; ") }
@@ -260,4 +283,38 @@ fn address_of(info: &Info) -> Option<IpAddr> {
     // SAFETY: as above.
     let address = unsafe { info.src_addr.cast::<libc::sockaddr_in6>().read_unaligned() };
     Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_entries_has_no_device() {
+        let folder = std::env::temp_dir().join(format!("ibverbs-sim-{}", std::process::id()));
+        let path = folder.to_str().unwrap();
+        assert!(!has_device(&[path, path]));
+        fs::create_dir(&folder).unwrap();
+        let is_empty = !has_device(&["/nowhere", path]);
+        fs::write(folder.join("mlx5_0"), "").unwrap();
+        let is_found = has_device(&["/nowhere", path]);
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(is_empty && is_found);
+    }
+
+    #[test]
+    fn a_provider_over_sockets_is_no_network_unless_it_is_named() {
+        let provider = |name: &str| OfiProvider {
+            name: name.to_owned(),
+            interfaces: vec!["eth0".to_owned()],
+            refused: None,
+        };
+        let all = ["verbs;ofi_rxm", "psm3", "tcp"].map(provider);
+        let unasked = OfiChoice::default().of_networks();
+        assert_eq!(name_of(&unasked, &all), Ok("verbs;ofi_rxm"));
+        assert!(matches!(name_of(&unasked, &all[1..]), Err(OfiError::NoProvider { .. })));
+        assert_eq!(name_of(&OfiChoice::default(), &all[1..]), Ok("psm3"));
+        let named = "tcp".parse::<OfiChoice>().unwrap().of_networks();
+        assert_eq!(name_of(&named, &all), Ok("tcp"));
+    }
 }
