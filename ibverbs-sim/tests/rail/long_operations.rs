@@ -30,6 +30,8 @@ const LONG: usize = 5 * MIB / 4;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Name of the variable with the folder of the run, for a child.
 const FOLDER: &str = "IBVERBS_SIM_TEST_FOLDER";
+/// Name of the variable with the provider, for a child.
+const PROVIDER: &str = "IBVERBS_SIM_TEST_PROVIDER";
 
 /// Returns lengths around those at which writes and reads go otherwise: as one piece, as several, as more than the
 /// memory of announcements has at a time.
@@ -217,12 +219,13 @@ fn nothing_is_read_once_a_key_is_deregistered_and_other_reads_go_on() {
     }
 }
 
-/// Posts operations of 6 MiB, more than there is room for at a time, and polls a little.
+/// Posts operations of 6 MiB, more than there is room for at a time, and polls so often.
 fn begin_two(
     ends: &mut Ends,
     is_write: bool,
     local: &[(Memory, RailKey); 2],
     remote: [RailKey; 2],
+    polls: usize,
 ) {
     let permit = ends.register(1, &Memory::private(0), Access::ALL);
     for (context, (memory, key)) in (0..).zip(local) {
@@ -239,7 +242,7 @@ fn begin_two(
         });
         assert!(posted);
     }
-    (0..3).for_each(|_| ends.poll());
+    (0..polls).for_each(|_| ends.poll());
 }
 
 #[test]
@@ -265,7 +268,7 @@ fn memory_of_an_operation_is_not_used_once_it_is_cancelled_or_its_own_key_closed
                 from.fill(0, &vec![9; LENGTH]);
                 to.fill(0, &vec![1; LENGTH]);
             }
-            begin_two(&mut ends, is_write, &local, keys);
+            begin_two(&mut ends, is_write, &local, keys, 3);
             if closes {
                 ends.rail(0).deregister(&local[0].1).unwrap();
             } else {
@@ -302,6 +305,43 @@ fn memory_of_an_operation_is_not_used_once_it_is_cancelled_or_its_own_key_closed
 }
 
 #[test]
+fn reads_bring_all_bytes_after_one_was_cancelled_while_its_bytes_arrived() {
+    const LENGTH: usize = 6 * MIB;
+    /// Bytes that the rail reads at once.
+    const PIECE: usize = MIB / 2;
+    for provider in ofi::providers() {
+        println!("{provider}");
+        let mut ends = Ends::new(ofi::pair(&provider));
+        if ends.rail(0).limits().long_bytes.is_none() {
+            continue;
+        }
+        let remote = [0, 1].map(|_| Memory::private(LENGTH));
+        let keys = [0, 1].map(|nth| ends.register(1, &remote[nth], Access::ALL));
+        let local = [0, 1].map(|_| {
+            let memory = Memory::private(LENGTH);
+            let key = ends.register(0, &memory, Access::LOCAL_WRITE);
+            (memory, key)
+        });
+        for byte in 1..=16 {
+            remote.iter().for_each(|memory| memory.fill(0, &vec![byte; LENGTH]));
+            begin_two(&mut ends, false, &local, keys, 0);
+            let is_there = |at| local[0].0.bytes_of(at, 1) == [byte];
+            let arrives = |piece| is_there(piece * PIECE) && !is_there((piece + 1) * PIECE - 1);
+            while !is_there(LENGTH - 1) && !(0..LENGTH / PIECE).any(arrives) {
+                ends.poll();
+            }
+            ends.rail(0).cancel_long(1, 0);
+            local[0].0.fill(0, &vec![99; LENGTH]);
+            while ends.until(|events| events[0].completions.pop_front()) != (1, SUCCESS) {}
+            assert!(local[1].0.bytes() == vec![byte; LENGTH]);
+            assert!(local[0].0.bytes() == vec![99; LENGTH]);
+        }
+        // Before the memory, which is registered.
+        drop(ends);
+    }
+}
+
+#[test]
 fn nothing_is_written_once_a_key_is_deregistered_and_other_writes_go_on() {
     for provider in ofi::providers() {
         println!("{provider}");
@@ -332,11 +372,11 @@ fn nothing_is_written_once_a_key_is_deregistered_and_other_writes_go_on() {
 }
 
 /// A rail of two processes, and this end's part of what they exchange.
-fn join(folder: &Path, process: u32) -> OfiRail {
+fn join(folder: &Path, process: u32, choice: &OfiChoice) -> OfiRail {
     let wire = |name: &str| SocketWire::join(&folder.join(name), process, 2, TIMEOUT).unwrap();
     let exchange = wire("exchange");
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let end = OfiEnd::open(&OfiChoice::default(), loopback, 2).unwrap();
+    let end = OfiEnd::open(choice, loopback, 2).unwrap();
     let mut addresses = [const { None }; 2];
     addresses[process as usize] = Some(end.address().unwrap());
     exchange.send(1 - process, end.address().unwrap());
@@ -347,13 +387,14 @@ fn join(folder: &Path, process: u32) -> OfiRail {
 }
 
 /// Starts this program again, as process 1.
-fn start(folder: &Path) -> Child {
+fn start(folder: &Path, provider: &str) -> Child {
     for name in ["exchange", "control"] {
         fs::create_dir_all(folder.join(name)).unwrap();
     }
     Command::new(env::current_exe().unwrap())
         .args(["--exact", "long_operations::child_that_writes_and_is_written_to", "--ignored"])
         .env(FOLDER, folder)
+        .env(PROVIDER, provider)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
@@ -416,11 +457,11 @@ struct Run {
 impl Run {
     /// Starts a run, and goes on until so many writes of this process have ended, and the other one has
     /// written as well.
-    fn start(name: &str, writes: usize) -> Self {
+    fn start(name: &str, provider: &str, writes: usize) -> Self {
         let name = format!("ibverbs-sim-long-{name}-{}", std::process::id());
         let folder = env::temp_dir().join(name);
-        let child = start(&folder);
-        let rail = join(&folder, 0);
+        let child = start(&folder, provider);
+        let rail = join(&folder, 0, &provider.parse().unwrap());
         let memory = Memory::private(LONG);
         // SAFETY: the memory stays until it is deregistered.
         let key = unsafe { rail.register(memory.all(), Access::ALL) }.unwrap();
@@ -469,10 +510,17 @@ impl Run {
     }
 }
 
+/// Returns the providers, each with the numbers of its runs.
+fn rounds() -> impl Iterator<Item = (String, usize)> {
+    ofi::providers()
+        .into_iter()
+        .flat_map(|provider| (0..4).map(move |round| (provider.clone(), round)))
+}
+
 #[test]
 fn a_process_that_is_killed_within_operations_ends_them_and_writes_nothing_afterwards() {
-    for round in 0..if ofi::providers().is_empty() { 0 } else { 4 } {
-        let mut run = Run::start(&format!("killed-{round}"), 20 * (round + 1));
+    for (provider, round) in rounds() {
+        let mut run = Run::start(&format!("killed-{round}"), &provider, 20 * (round + 1));
         run.child.kill().unwrap();
         run.child.wait().unwrap();
         run.lose();
@@ -482,8 +530,8 @@ fn a_process_that_is_killed_within_operations_ends_them_and_writes_nothing_after
 
 #[test]
 fn a_process_that_is_stopped_and_given_up_writes_nothing_once_it_goes_on() {
-    for round in 0..if ofi::providers().is_empty() { 0 } else { 4 } {
-        let mut run = Run::start(&format!("stopped-{round}"), 20 * (round + 1));
+    for (provider, round) in rounds() {
+        let mut run = Run::start(&format!("stopped-{round}"), &provider, 20 * (round + 1));
         let process = Pid::from_child(&run.child);
         kill_process(process, Signal::STOP).unwrap();
         for _ in 0..1000 {
@@ -500,7 +548,7 @@ fn a_process_that_is_stopped_and_given_up_writes_nothing_once_it_goes_on() {
 #[ignore = "started by another test"]
 fn child_that_writes_and_is_written_to() {
     let folder = PathBuf::from(env::var_os(FOLDER).unwrap());
-    let rail = join(&folder, 1);
+    let rail = join(&folder, 1, &env::var(PROVIDER).unwrap().parse().unwrap());
     let memory = Memory::private(LONG);
     // SAFETY: the memory stays until this process is killed.
     let key = unsafe { rail.register(memory.all(), Access::ALL) }.unwrap();

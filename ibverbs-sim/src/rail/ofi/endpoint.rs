@@ -10,6 +10,8 @@ use std::{
     sync::Arc,
 };
 
+use talpf_primitives::Mutex;
+
 use super::{
     OfiChoice, OfiError, abi,
     library::{self, Infos},
@@ -38,12 +40,16 @@ pub(super) struct Endpoint {
     endpoint: Object<abi::Endpoint>,
     queue: Queue,
     addresses: Object<abi::AddressVector>,
+    /// Addresses of peers, by their numbers.
+    peers: Mutex<Vec<Vec<u8>>>,
     domain: Object<abi::Domain>,
     fabric: Object<abi::Fabric>,
     info: Infos,
     /// Most bytes of a message that needs no memory until it was sent.
     pub(super) inject_bytes: usize,
     memory_mode: i32,
+    /// `true` for a provider of which an endpoint that ends within a read breaks its domain.
+    frees_twice: bool,
     /// `true` if memory has to be bound to an endpoint.
     binds: bool,
     key_bytes: usize,
@@ -86,31 +92,8 @@ impl Endpoint {
         let fabric = unsafe { Object::new(info.library.fabric(&info)?) };
         // SAFETY: the functions of an object stay as long as that.
         let fabric_calls = unsafe { fabric.record().ops.read() };
-        let domain = make(|place| {
-            let none = ptr::null_mut();
-            // SAFETY: the network is open, and the record one of its provider.
-            check("fi_domain", unsafe {
-                (fabric_calls.domain)(fabric.pointer(), info.pointer(), place, none)
-            })
-        })?;
-        // SAFETY: the functions of an object stay as long as that.
-        let domain_calls = unsafe { domain.record().ops.read() };
-        let addresses = make(|place| {
-            let mut attributes = abi::AddressVectorAttributes {
-                kind: abi::ADDRESSES_AS_TABLE,
-                rx_ctx_bits: 0,
-                count: peers,
-                ep_per_node: 0,
-                name: ptr::null(),
-                map_addr: ptr::null_mut(),
-                flags: 0,
-            };
-            let (attributes, none) = (&raw mut attributes, ptr::null_mut());
-            // SAFETY: the domain is open, and the settings are whole.
-            check("fi_av_open", unsafe {
-                (domain_calls.av_open)(domain.pointer(), attributes, place, none)
-            })
-        })?;
+        let (domain, domain_calls) = open_domain(&fabric, &fabric_calls, &info)?;
+        let addresses = open_addresses(&domain, &domain_calls, &info, peers)?;
         let imitation = Arc::new(Imitation::new(choice.strict));
         let queue = Queue::open(&domain, &domain_calls, imitation.late(), check)?;
         let endpoint = create(&domain, &domain_calls, &info, &queue, &addresses)?;
@@ -135,6 +118,7 @@ impl Endpoint {
         // SAFETY: the parts of a record stay as long as that.
         let inject_bytes =
             unsafe { info.first().tx_attr.as_ref() }.map_or(0, |sent| sent.inject_size);
+        let frees_twice = providers::frees_twice(info.first());
         let attributes = providers::domain(info.first());
         let (memory_mode, key_bytes) =
             attributes.map_or((0, 0), |domain| (domain.mr_mode, domain.mr_key_size));
@@ -143,11 +127,13 @@ impl Endpoint {
             endpoint,
             queue,
             addresses,
+            peers: Mutex::default(),
             domain,
             fabric,
             info,
             inject_bytes,
             memory_mode: memory_mode | imitation.forms().memory_mode(),
+            frees_twice,
             binds: memory_mode & abi::MR_ENDPOINT != 0,
             key_bytes,
             imitation,
@@ -190,24 +176,31 @@ impl Endpoint {
     /// Adds the address of a peer, which that has got from [`address`](Self::address).
     pub(super) fn add_peer(&self, address: &[u8]) -> Result<abi::Address, OfiError> {
         // A provider reads as many bytes as its own addresses have.
-        let own = self.address()?;
-        let failed = |reason: &str| OfiError::Call {
-            call: "fi_av_insert",
-            provider: self.provider(),
-            reason: reason.to_owned(),
-        };
-        if own.len() != address.len() {
-            return Err(failed("an address of another length"));
+        if self.address()?.len() != address.len() {
+            return Err(self.insertion_error("an address of another length".to_owned()));
         }
+        let mut peers = self.peers.lock();
+        let number = self.insert(&self.addresses, address)?;
+        peers.push(address.to_vec());
+        Ok(number)
+    }
+
+    /// Adds an address that is as long as those of the provider to an address vector.
+    fn insert(
+        &self,
+        addresses: &Object<abi::AddressVector>,
+        address: &[u8],
+    ) -> Result<abi::Address, OfiError> {
         let mut number = abi::ADDRESS_UNSPECIFIED;
         let (bytes, place, none) = (address.as_ptr().cast(), &raw mut number, ptr::null_mut());
         let insert = self.operations.addresses.insert;
-        // SAFETY: the address vector is open, and the address as long as the provider expects.
-        let added = unsafe { insert(self.addresses.pointer(), bytes, 1, place, 0, none) };
-        if added != 1 {
-            return Err(failed(&self.error_text(added)));
-        }
-        Ok(number)
+        // SAFETY: the address vector is open, one of this provider, and the address as long as that expects.
+        let added = unsafe { insert(addresses.pointer(), bytes, 1, place, 0, none) };
+        if added == 1 { Ok(number) } else { Err(self.insertion_error(self.error_text(added))) }
+    }
+
+    fn insertion_error(&self, reason: String) -> OfiError {
+        OfiError::Call { call: "fi_av_insert", provider: self.provider(), reason }
     }
 
     /// Returns the queue with the completions.
@@ -225,15 +218,29 @@ impl Endpoint {
             && unsafe { trywait(self.fabric.pointer(), &raw mut object, 1) } == 0
     }
 
-    /// Opens an endpoint for reads of memory of peers, whose addresses it shares.
+    /// Opens an endpoint for reads of memory of peers, which have the same numbers there.
+    ///
+    /// Where the provider frees records of reads twice, it has a domain of its own, as its end breaks that: two later
+    /// operations share a record. Such a provider needs no memory of local operations registered, which would be for one
+    /// domain.
     pub(super) fn open_reader(&self) -> Result<Reader, OfiError> {
+        let Self { operations, domain, info, addresses, fabric, .. } = self;
+        let own = if !self.frees_twice {
+            None
+        } else {
+            let (domain, calls) = open_domain(fabric, &operations.fabric, info)?;
+            let peers = self.peers.lock();
+            let addresses = open_addresses(&domain, &calls, info, peers.len())?;
+            // Numbers of a table follow each other.
+            peers.iter().try_for_each(|peer| self.insert(&addresses, peer).map(drop))?;
+            Some((addresses, domain))
+        };
+        let (addresses, domain) = own.as_ref().map_or((addresses, domain), |own| (&own.0, &own.1));
         let check = |call, result| self.check(call, result);
-        let Self { operations, domain, info, addresses, .. } = self;
-        let late = self.imitation.late();
-        let queue = Queue::open(domain, &operations.domain, late, check)?;
+        let queue = Queue::open(domain, &operations.domain, self.imitation.late(), check)?;
         let endpoint = create(domain, &operations.domain, info, &queue, addresses)?;
         check("fi_enable", endpoint.enable())?;
-        Ok(Reader::new(endpoint, queue, Arc::clone(&self.imitation)))
+        Ok(Reader::new(endpoint, queue, own, Arc::clone(&self.imitation)))
     }
 
     /// Sends a message whose memory can be used again at once.
@@ -309,10 +316,13 @@ impl Endpoint {
         self.memory_mode & abi::MR_VIRT_ADDR != 0
     }
 
-    /// Returns `true` if memory that was registered for local operations is so for every endpoint, also a
-    /// reader that was opened later.
+    /// Returns `true` if memory of peers can be read: memory that was registered for local operations is so for every
+    /// endpoint, also a reader that was opened later, and a reader that closes does not crash the layer `ofi_rxm` by
+    /// records that its provider frees twice.
     pub(super) fn reads_directly(&self) -> bool {
-        !(self.needs_local() && self.memory_mode & abi::MR_ENDPOINT != 0)
+        let binds_local = self.needs_local() && self.memory_mode & abi::MR_ENDPOINT != 0;
+        let crashes = self.frees_twice && self.provider().ends_with(";ofi_rxm");
+        !binds_local && !crashes
     }
 
     /// Registers memory for what `access` says, with a key if the provider does not choose it.
@@ -342,6 +352,47 @@ impl Endpoint {
         }
         Ok(Registered(object))
     }
+}
+
+/// Opens a domain of a network. Returns its functions as well.
+fn open_domain(
+    fabric: &Object<abi::Fabric>,
+    calls: &abi::FabricCalls,
+    info: &Infos,
+) -> Result<(Object<abi::Domain>, abi::DomainCalls), OfiError> {
+    let domain = make(|place| {
+        let none = ptr::null_mut();
+        // SAFETY: the network is open, and the record one of its provider.
+        let result = unsafe { (calls.domain)(fabric.pointer(), info.pointer(), place, none) };
+        info.library.check("fi_domain", &info.provider(), result)
+    })?;
+    // SAFETY: the functions of an object stay as long as that.
+    let calls = unsafe { domain.record().ops.read() };
+    Ok((domain, calls))
+}
+
+/// Opens a table for the addresses of so many peers.
+fn open_addresses(
+    domain: &Object<abi::Domain>,
+    calls: &abi::DomainCalls,
+    info: &Infos,
+    peers: usize,
+) -> Result<Object<abi::AddressVector>, OfiError> {
+    make(|place| {
+        let mut attributes = abi::AddressVectorAttributes {
+            kind: abi::ADDRESSES_AS_TABLE,
+            rx_ctx_bits: 0,
+            count: peers,
+            ep_per_node: 0,
+            name: ptr::null(),
+            map_addr: ptr::null_mut(),
+            flags: 0,
+        };
+        let (attributes, none) = (&raw mut attributes, ptr::null_mut());
+        // SAFETY: the domain is open, and the settings are whole.
+        let result = unsafe { (calls.av_open)(domain.pointer(), attributes, place, none) };
+        info.library.check("fi_av_open", &info.provider(), result)
+    })
 }
 
 /// Makes an endpoint with its queue and the addresses of peers, to be enabled.

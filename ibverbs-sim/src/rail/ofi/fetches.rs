@@ -205,10 +205,7 @@ impl Fetches {
     /// begin again.
     fn cancel(&mut self, is_cancelled: impl Fn(&Fetch) -> bool) -> Vec<Fetch> {
         if self.under_way.iter().flatten().any(&is_cancelled) {
-            self.reader = None;
-            let all = mem::replace(&mut self.under_way, [None; MOST]);
-            self.count = 0;
-            all.into_iter().flatten().for_each(|fetch| self.waiting.push_front(fetch));
+            self.close_reader();
         }
         let mut cancelled = Vec::new();
         self.waiting.retain(|fetch| {
@@ -219,6 +216,14 @@ impl Fetches {
             is_kept
         });
         cancelled
+    }
+
+    /// Closes the reader. The fetches that the provider has begin again with another one.
+    fn close_reader(&mut self) {
+        self.reader = None;
+        let all = mem::replace(&mut self.under_way, [None; MOST]);
+        self.count = 0;
+        all.into_iter().flatten().for_each(|fetch| self.waiting.push_front(fetch));
     }
 
     /// Takes a fetch that has ended from the provider.
@@ -368,8 +373,10 @@ impl OfiRail {
     /// Goes on with fetches. Returns the number of completions.
     pub(super) fn advance_fetches(&self, inbox: &mut Inbox) -> usize {
         let Inbox { fetches, arrived, .. } = inbox;
-        let is_polled = fetches.count > 0 || mem::take(&mut fetches.has_slept);
-        if !is_polled && !fetches.has_waiting() {
+        // A reader that connects gets on by being polled.
+        let is_polled =
+            mem::take(&mut fetches.has_slept) || fetches.count > 0 || !fetches.waiting.is_empty();
+        if !is_polled && fetches.answers.is_empty() {
             return 0;
         }
         let mut batch = [Completion::EMPTY; MOST];
@@ -388,6 +395,8 @@ impl OfiRail {
                 if let Some(fetch) = fetches.end(entry.op_context) {
                     self.fail_peer(fetch.from);
                 }
+                // A connection that ends within a read breaks the domain as closing it does, see `open_reader`.
+                fetches.close_reader();
             }
             Some(Taken::Nothing) | None => {}
         }

@@ -271,12 +271,11 @@ impl OfiRail {
         let Some(peer) = self.outgoing.peer(process) else { return };
         if peer.lose() {
             let Inbox { fetches, arrived, .. } = inbox;
-            let status = CompletionStatus::RetryExceeded;
-            let mut sink = |context| {
+            let mut sink = |context, status| {
                 arrived.push_back(Arrived::Event(RailEvent::Completed { context, status }));
             };
             // Before anybody learns of the loss, and gives memory back.
-            fetches.lose(process, &mut sink);
+            fetches.lose(process, |context| sink(context, CompletionStatus::RetryExceeded));
             if let Some(announcements) = &self.announcements {
                 let has_left = reason == LossReason::Ended && !peer.has_failed();
                 let is_gone = has_left || self.control.is_lost(process);

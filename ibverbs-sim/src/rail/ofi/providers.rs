@@ -31,6 +31,9 @@ const REFUSED: [(&str, &str); 4] = [
     ("shm", "it joins processes of one machine only, which share memory anyway"),
 ];
 
+/// Version of providers of libfabric 1.17.1, `FI_VERSION(117, 10)`.
+const FREED_ONCE: u32 = 117 << 16 | 10;
+
 /// Most bytes of a key of a provider.
 const KEY_BYTES: usize = size_of::<u64>();
 
@@ -252,6 +255,15 @@ fn needs(library: &'static Library) -> Result<Infos, OfiError> {
             | abi::MR_ENDPOINT;
     }
     Ok(needs)
+}
+
+/// Returns `true` for the providers over TCP of libfabric 1.17.0: as an endpoint ends while bytes of a read arrive, they
+/// free a record of that read twice (ofiwg/libfabric, pull request 8656).
+pub(super) fn frees_twice(of: &Info) -> bool {
+    // SAFETY: the parts of a record stay as long as that.
+    let version = unsafe { of.fabric_attr.as_ref() }.map(|fabric| fabric.prov_version);
+    library::provider(of).is_some_and(|name| ["net", "tcp;ofi_rxm"].contains(&&*name))
+        && version.is_some_and(|version| version < FREED_ONCE)
 }
 
 /// Returns the properties of the domain of a record.

@@ -8,11 +8,16 @@ use std::{ffi::c_void, ptr::NonNull, sync::Arc};
 
 use super::{abi, endpoint::Started, object::Object, queue::Queue, strict::Imitation};
 
+/// Domain of a reader alone, with the addresses of peers. The addresses are closed first.
+pub(super) type OwnDomain = (Object<abi::AddressVector>, Object<abi::Domain>);
+
 /// An endpoint that reads. It is closed before the domain that it was made of.
 pub(super) struct Reader {
     calls: abi::RmaCalls,
     endpoint: Object<abi::Endpoint>,
     pub(super) queue: Queue,
+    /// `None` if the domain is that of the process.
+    _own: Option<OwnDomain>,
     imitation: Arc<Imitation>,
 }
 
@@ -36,11 +41,12 @@ impl Reader {
     pub(super) fn new(
         endpoint: Object<abi::Endpoint>,
         queue: Queue,
+        own: Option<OwnDomain>,
         imitation: Arc<Imitation>,
     ) -> Self {
         // SAFETY: as long as an object is open it has its functions; enabling it has chosen them.
         let calls = unsafe { endpoint.record().rma.read() };
-        Self { calls, endpoint, queue, imitation }
+        Self { calls, endpoint, queue, _own: own, imitation }
     }
 
     /// Reads memory of a peer into `local`.
