@@ -219,6 +219,21 @@ fn nothing_is_read_once_a_key_is_deregistered_and_other_reads_go_on() {
     }
 }
 
+/// Returns memory for two operations: that of process 1, with its keys, and that of process 0.
+fn memory_of_two(
+    ends: &mut Ends,
+    length: usize,
+) -> ([Memory; 2], [RailKey; 2], [(Memory, RailKey); 2]) {
+    let remote = [0, 1].map(|_| Memory::private(length));
+    let keys = [0, 1].map(|nth| ends.register(1, &remote[nth], Access::ALL));
+    let local = [0, 1].map(|_| {
+        let memory = Memory::private(length);
+        let key = ends.register(0, &memory, Access::LOCAL_WRITE);
+        (memory, key)
+    });
+    (remote, keys, local)
+}
+
 /// Posts operations of 6 MiB, more than there is room for at a time, and polls so often.
 fn begin_two(
     ends: &mut Ends,
@@ -255,13 +270,7 @@ fn memory_of_an_operation_is_not_used_once_it_is_cancelled_or_its_own_key_closed
             if ends.rail(0).limits().long_bytes.is_none() {
                 continue;
             }
-            let remote = [0, 1].map(|_| Memory::private(LENGTH));
-            let keys = [0, 1].map(|nth| ends.register(1, &remote[nth], Access::ALL));
-            let local = [0, 1].map(|_| {
-                let memory = Memory::private(LENGTH);
-                let key = ends.register(0, &memory, Access::LOCAL_WRITE);
-                (memory, key)
-            });
+            let (remote, keys, local) = memory_of_two(&mut ends, LENGTH);
             for nth in 0..2 {
                 let (from, to) = (&local[nth].0, &remote[nth]);
                 let (from, to) = if is_write { (from, to) } else { (to, from) };
@@ -315,13 +324,7 @@ fn reads_bring_all_bytes_after_one_was_cancelled_while_its_bytes_arrived() {
         if ends.rail(0).limits().long_bytes.is_none() {
             continue;
         }
-        let remote = [0, 1].map(|_| Memory::private(LENGTH));
-        let keys = [0, 1].map(|nth| ends.register(1, &remote[nth], Access::ALL));
-        let local = [0, 1].map(|_| {
-            let memory = Memory::private(LENGTH);
-            let key = ends.register(0, &memory, Access::LOCAL_WRITE);
-            (memory, key)
-        });
+        let (remote, keys, local) = memory_of_two(&mut ends, LENGTH);
         for byte in 1..=16 {
             remote.iter().for_each(|memory| memory.fill(0, &vec![byte; LENGTH]));
             begin_two(&mut ends, false, &local, keys, 0);

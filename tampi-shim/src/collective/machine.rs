@@ -33,8 +33,8 @@ use crate::transport::{OperationId, Outgoing, Peer, SendMode, Start, Wanted};
 
 /// Collective under way at one rank.
 ///
-/// It is small, whatever the collective does: one worker allocates it and often another frees it, and
-/// allocators hand longer blocks back under a lock.
+/// The state is small, whatever the collective does: one worker allocates it and often another frees it,
+/// and allocators hand longer blocks back under a lock.
 struct Machine {
     communicator: Communicator,
     kind: CollectiveKind,
@@ -68,8 +68,8 @@ struct State {
 impl State {
     /// Describes a span for a transport.
     fn layout(&self, span: Span) -> ByteLayout {
-        let nothing = || ByteLayout::of_nothing();
-        self.operands.as_ref().map_or_else(nothing, |operands| operands.layout(span))
+        let operands = self.operands.as_ref();
+        operands.map_or_else(ByteLayout::of_nothing, |operands| operands.layout(span))
     }
 }
 
@@ -144,23 +144,23 @@ impl Machine {
                 ScheduleStep::Send { to, span } => self.send(to, state.layout(span)),
                 ScheduleStep::Receive { from, span } => self.receive(from, state.layout(span)),
                 ScheduleStep::Copy { from, to } => {
-                    self.operate(state, |operands| operands.copy(from, to))
+                    state.operands.iter_mut().for_each(|operands| operands.copy(from, to));
                 }
                 ScheduleStep::FoldIntoLeft { left, right } => {
-                    self.operate(state, |operands| operands.fold_into_left(left, right));
+                    self.fold(state, |operands| operands.fold_into_left(left, right));
                 }
                 ScheduleStep::FoldIntoRight { left, right } => {
-                    self.operate(state, |operands| operands.fold_into_right(left, right));
+                    self.fold(state, |operands| operands.fold_into_right(left, right));
                 }
             }
         }
     }
 
-    /// Works on the operands. A panic of the program's operator is an error of the collective, not of
-    /// the thread that ended a message.
-    fn operate(&self, state: &mut State, work: impl FnOnce(&mut dyn Operands)) {
+    /// Calls the program's operator. A panic of it is an error of the collective, not of the thread that
+    /// ended a message.
+    fn fold(&self, state: &mut State, fold: impl FnOnce(&mut dyn Operands)) {
         let Some(operands) = &mut state.operands else { return };
-        if call("an operator", || work(&mut **operands)).is_none() {
+        if call("an operator", || fold(&mut **operands)).is_none() {
             self.fail(self.operator_panicked());
         }
     }

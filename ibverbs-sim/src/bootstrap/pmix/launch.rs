@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use super::{
-    library::{Cause, Failure, Library},
+    library::{Failure, Library},
     session::Session,
 };
 use crate::bootstrap::{
@@ -87,17 +87,6 @@ impl PmixLaunch {
             )));
         }
         Ok(Self { process, processes, job, session })
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: ", self.call)?;
-        match &self.cause {
-            Cause::TimedOut => f.write_str("no answer in time"),
-            Cause::NoSuchValue => f.write_str("no such value"),
-            Cause::Other(text) => f.write_str(text),
-        }
     }
 }
 

@@ -1,13 +1,14 @@
 #![allow(unsafe_code, reason = "functions of a library are called")]
 //! The library itself, opened at run time.
 //!
-//! It keeps the state of a process, so there is one connection to the launcher at a time; a [`Session`] has it.
+//! The library keeps the state of a process, so there is one connection to the launcher at a time; a [`Session`]
+//! has it.
 //!
 //! [`Session`]: super::session::Session
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
-    mem,
+    fmt, mem,
     ptr::{self, NonNull},
     slice,
     sync::OnceLock,
@@ -64,6 +65,17 @@ pub(super) enum Cause {
     NoSuchValue,
     /// Something else, in the words of the library.
     Other(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.call)?;
+        match &self.cause {
+            Cause::TimedOut => f.write_str("no answer in time"),
+            Cause::NoSuchValue => f.write_str("no such value"),
+            Cause::Other(text) => f.write_str(text),
+        }
+    }
 }
 
 impl Library {

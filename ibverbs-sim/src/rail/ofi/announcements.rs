@@ -404,18 +404,10 @@ impl Announcements {
         self.has_ended.store(!state.ended.is_empty(), Ordering::Relaxed);
     }
 
-    /// Ends all transfers to a process that is lost, and passes contexts and statuses of writes to `sink`, first those
-    /// of all that had ended before. `is_gone` if the process reads no more.
-    pub(super) fn lose(
-        &self,
-        process: u32,
-        is_gone: bool,
-        sink: impl FnMut(u64, CompletionStatus),
-    ) {
+    /// Ends all transfers to a process that is lost. `is_gone` if it reads no more.
+    pub(super) fn lose(&self, process: u32, is_gone: bool, sink: impl FnMut(u64)) {
         let mut waiting = self.waiting.lock();
         waiting.retain(|waiting| waiting.to != process);
-        let mut state = self.state.lock();
-        state.lose(process, is_gone, sink);
-        self.has_ended.store(false, Ordering::Relaxed);
+        self.state.lock().lose(process, is_gone, sink);
     }
 }

@@ -220,8 +220,8 @@ impl Endpoint {
 
     /// Opens an endpoint for reads of memory of peers, which have the same numbers there.
     ///
-    /// Where the provider frees records of reads twice, it has a domain of its own, as its end breaks that: two later
-    /// operations share a record. Such a provider needs no memory of local operations registered, which would be for one
+    /// The reader has a domain of its own where the provider frees records of reads twice, as its end breaks that: two
+    /// later operations share a record. Such a provider needs no memory of local operations registered, which would be for one
     /// domain.
     pub(super) fn open_reader(&self) -> Result<Reader, OfiError> {
         let Self { operations, domain, info, addresses, fabric, .. } = self;

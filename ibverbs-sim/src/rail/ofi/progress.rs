@@ -275,11 +275,13 @@ impl OfiRail {
                 arrived.push_back(Arrived::Event(RailEvent::Completed { context, status }));
             };
             // Before anybody learns of the loss, and gives memory back.
-            fetches.lose(process, |context| sink(context, CompletionStatus::RetryExceeded));
+            let status = CompletionStatus::RetryExceeded;
+            fetches.lose(process, |context| sink(context, status));
             if let Some(announcements) = &self.announcements {
+                announcements.take_ended(&mut sink);
                 let has_left = reason == LossReason::Ended && !peer.has_failed();
                 let is_gone = has_left || self.control.is_lost(process);
-                announcements.lose(process, is_gone, &mut sink);
+                announcements.lose(process, is_gone, |context| sink(context, status));
             }
             self.emulation.lose(process, reason, &mut |event| {
                 arrived.push_back(Arrived::event(event));

@@ -172,15 +172,9 @@ impl Transfers {
         self.end_announced(|transfer| transfer == number);
     }
 
-    /// Ends all transfers to a process that is lost, and passes contexts and statuses of writes to `sink`, first those
-    /// of all that had ended before. `is_gone` if the process reads no more.
-    pub(super) fn lose(
-        &mut self,
-        process: u32,
-        is_gone: bool,
-        mut sink: impl FnMut(u64, CompletionStatus),
-    ) {
-        self.ended.drain(..).for_each(|(context, status)| sink(context, status));
+    /// Ends all transfers to a process that is lost, and passes the contexts of writes to `sink`. `is_gone` if it
+    /// reads no more.
+    pub(super) fn lose(&mut self, process: u32, is_gone: bool, mut sink: impl FnMut(u64)) {
         self.unsent.retain(|(to, _)| *to != process);
         for place in &mut self.announced {
             match place.take_if(|announced| announced.to == process) {
@@ -195,7 +189,7 @@ impl Transfers {
             let Some(lost) = place.take_if(|transfer| transfer.to == process) else { continue };
             self.free.push(number);
             if let Purpose::Write(context) = lost.purpose {
-                sink(context, CompletionStatus::RetryExceeded);
+                sink(context);
             }
         }
     }

@@ -139,7 +139,7 @@ impl World {
     /// Makes progress for a rank whose receives wait, in place of its polling task, for a rank that has
     /// sent it something. It is a hint: what is missed here, the polling task finds.
     ///
-    /// Where workers are fewer than ranks, collectives would go on only as polling tasks come round.
+    /// Without it collectives go on only as polling tasks come round, slowly where ranks are more than workers.
     pub(super) fn progress_for(&self, receiver: WorldRank) {
         if self.is_distant || !self.is_oversubscribed {
             return;
