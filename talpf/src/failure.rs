@@ -124,6 +124,14 @@ impl RunFailure {
         self.each().all(|failure| failure.has_failed())
     }
 
+    /// Returns the error of a rank once a rank of this process has failed, which may be a moment before
+    /// that rank has.
+    #[cold]
+    pub(crate) fn known(&self, rank: Rank) -> Option<Error> {
+        let has_failed = self.each().any(|failure| failure.has_failed());
+        if has_failed { self.of(rank).error.get().cloned() } else { None }
+    }
+
     /// Fails the run, unless it has failed. `ranks` get `error`; the others get the failure of the
     /// first of them.
     #[cold]

@@ -29,10 +29,21 @@ impl End {
     ///
     /// **Errors**: that of the rank.
     pub(super) fn check_run(&self) -> Result<(), Error> {
-        match self.notifications.round().sender.error() {
-            Some(Error::RunEnded) => Err(Error::RunEnded),
-            Some(error) => Err(self.failed(error.to_string())),
-            None => Ok(()),
+        self.notifications.round().sender.error().map_or(Ok(()), |error| Err(self.of_run(error)))
+    }
+
+    /// Checks that no rank of this process has failed, which may be why the other end is gone.
+    ///
+    /// **Errors**: that of this rank.
+    pub(super) fn check_ranks(&self) -> Result<(), Error> {
+        let sender = &self.notifications.round().sender;
+        sender.run_failure.known(self.rank()).map_or(Ok(()), |error| Err(self.of_run(error)))
+    }
+
+    fn of_run(&self, error: Error) -> Error {
+        match error {
+            Error::RunEnded => Error::RunEnded,
+            error => self.failed(error.to_string()),
         }
     }
 

@@ -200,7 +200,10 @@ impl<T: Pod + Send + Sync> QueueSender<T> {
                 let credited = self.counts.credit(taken);
                 credited.map_err(|range| self.end.out_of_range(receiver, range))
             }
-            Some(Last::Closed) => Err(Error::Queue(QueueError::ReceiverDropped { rank, receiver })),
+            Some(Last::Closed) => {
+                let dropped = Error::Queue(QueueError::ReceiverDropped { rank, receiver });
+                self.end.check_ranks().and(Err(dropped))
+            }
             Some(Last::Lost) => {
                 Err(self.end.failed(format!("a body of {receiver} that receives has panicked")))
             }
