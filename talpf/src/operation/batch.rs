@@ -204,7 +204,7 @@ impl Chain<'_> {
             Route::Window(()) => Route::Window(self.claim(index)),
             Route::Direct => Route::Direct,
         };
-        ShortPut { round: self.round, at: self.transfer(put), route, bytes }
+        ShortPut::new(self.round, self.transfer(put), route, bytes)
     }
 
     fn transfer(&self, put: &BatchedPut) -> Transfer {

@@ -26,6 +26,7 @@ mod issued;
 mod notified_put;
 mod occupancy;
 mod open_round;
+mod patience;
 mod payloads;
 mod pending;
 mod registration;

@@ -11,6 +11,7 @@ use super::batches::{NO_BATCH, NO_RANK};
 use super::future::awaited;
 use super::guards::{Destination, Entries, Source, entries, first_row, lent};
 use super::issued::Issued;
+use super::patience::EARLY_POLLS;
 use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Route, Transfer, Verb};
@@ -33,12 +34,19 @@ pub struct OpenRound {
     pub(super) epoch: AtomicU32,
     /// Number of the batch that it owns.
     pub(super) batch: AtomicUsize,
+    /// Polls that are left to its operations that come before their windows are open.
+    pub(super) early_polls: AtomicU32,
 }
 
 impl OpenRound {
     pub(crate) fn new(entered: Arc<RoundState>) -> Self {
-        let (last, epoch) = (AtomicU32::new(NO_RANK), AtomicU32::new(0));
-        OpenRound { state: entered, last, epoch, batch: AtomicUsize::new(NO_BATCH) }
+        OpenRound {
+            state: entered,
+            last: AtomicU32::new(NO_RANK),
+            epoch: AtomicU32::new(0),
+            batch: AtomicUsize::new(NO_BATCH),
+            early_polls: AtomicU32::new(EARLY_POLLS),
+        }
     }
 
     /// Returns the lane of the round.

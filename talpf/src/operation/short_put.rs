@@ -12,6 +12,7 @@ use super::batches::{BatchedPut, NO_BATCH, NO_RANK};
 use super::chain::posted;
 use super::issued::{Issued, refusal};
 use super::open_round::OpenRound;
+use super::patience::MayBePatient;
 use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Route, Transfer, Verb};
@@ -28,9 +29,20 @@ pub(super) struct ShortPut<'a> {
     pub(super) at: Transfer,
     pub(super) route: Route,
     pub(super) bytes: &'a [u8],
+    is_patient: bool,
 }
 
-impl ShortPut<'_> {
+impl<'a> ShortPut<'a> {
+    #[inline]
+    pub(super) fn new(
+        round: &'a Arc<RoundState>,
+        at: Transfer,
+        route: Route,
+        bytes: &'a [u8],
+    ) -> Self {
+        ShortPut { round, at, route, bytes, is_patient: false }
+    }
+
     /// Posts the put to the device at once.
     #[inline]
     pub(super) fn post_now(&mut self) -> Post {
@@ -60,12 +72,24 @@ impl Landing for ShortPut<'_> {
         Some((self.at.remote, self.bytes))
     }
 
+    #[inline]
+    fn is_patient(&self) -> bool {
+        self.is_patient
+    }
+
     fn trace_eager_send(&mut self) {
         self.round.sender.tracer.send(&mut self.at, Verb::Put, Some(self.round.lane));
     }
 
     fn park(self) -> Box<dyn Parked> {
         self.to_issued().park()
+    }
+}
+
+impl MayBePatient for ShortPut<'_> {
+    #[inline]
+    fn set_patient(&mut self, is_patient: bool) {
+        self.is_patient = is_patient;
     }
 }
 
@@ -140,14 +164,14 @@ impl OpenRound {
         if let Some(error) = origin.error() {
             return Err(error);
         }
-        let mut put = ShortPut { round, at, route, bytes };
+        let mut put = ShortPut::new(round, at, route, bytes);
         self.flush_batch(at.target.0);
         let Route::Window(claim) = route else {
             let post = put.post_now();
             peers.notify(at.target);
             return Ok((post != Post::All).then(|| put.to_issued()));
         };
-        match peers.land(round.request(at.target), claim, true, put) {
+        match self.land(at.target, claim, at.bytes, put) {
             Outcome::Posted(_) => {
                 peers.notify(at.target);
                 Ok(None)

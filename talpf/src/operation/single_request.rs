@@ -1,34 +1,23 @@
 //! Operations on memory of a rank of this process that are one request. The thread that posts one
 //! carries it out, so that usually its guard returns at once, without a completion.
-//!
-//! A put that comes before its window is open would be copied by the target, which opens it, from
-//! the cache of the issuer; that delays the target, and its next window as well. So the issuer
-//! polls the window for a part of the time that the copy takes, if its worker has nothing else to
-//! do, before the operation is parked.
 
 use std::sync::Arc;
 
 use ibverbs_sim::{Operation as Request, Payload, ScatterGather, SendFlags, SendWorkRequest};
-use talpf_runtime::service::poll_while_spare;
 
 use super::chain::posted;
 use super::future::awaited;
 use super::guards::Entries;
 use super::issued::{Issued, refusal};
 use super::open_round::OpenRound;
+use super::patience::MayBePatient;
 use super::payloads::Memory;
 use super::registration::Registered;
 use super::{Operation, Route, Transfer, Verb};
-use crate::endpoint::{INLINE_BYTES, silent};
+use crate::endpoint::silent;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::sender::RoundState;
 use crate::window::{Landing, Outcome, Parked, Post};
-
-/// Bytes of an operation for each poll of its window. A poll takes about a tenth of a microsecond,
-/// and so do that many bytes from another cache.
-const BYTES_A_POLL: u64 = 4096;
-/// Largest number of polls.
-const MAX_POLLS: u64 = 64;
 
 /// An operation of one request, with its guard.
 struct SingleRequest<'a, G> {
@@ -38,8 +27,7 @@ struct SingleRequest<'a, G> {
     verb: Verb,
     /// Number of the message of a traced get.
     message: Option<u64>,
-    /// `true` while the window table returns the operation instead of parking it.
-    patient: bool,
+    is_patient: bool,
     guard: Registered<G>,
     memory: Entries,
     /// Receives the future of an operation that is parked.
@@ -71,13 +59,26 @@ impl OpenRound {
         }
         let target = at.target;
         let mut parked = None;
-        // An operation that is passed to the window table twice would be noted twice.
-        let patient = at.bytes >= BYTES_A_POLL && !origin.checks_conflicts;
         let to = Some(&mut parked);
         let message = origin.tracer.begin_get(&at, verb);
-        let request =
-            SingleRequest { round, at, route, verb, message, patient, guard, memory, parked: to };
-        let operation = match request.land() {
+        let is_patient = false;
+        let mut request = SingleRequest {
+            round,
+            at,
+            route,
+            verb,
+            message,
+            is_patient,
+            guard,
+            memory,
+            parked: to,
+        };
+        let outcome = match route {
+            Route::Window(claim) => self.land(target, claim, at.bytes, request),
+            Route::Direct if request.post() == Post::All => Outcome::Posted(request),
+            Route::Direct => Outcome::Retry(request),
+        };
+        let operation = match outcome {
             Outcome::Posted(request) => {
                 origin.peers.notify(target);
                 Some(request.returned())
@@ -99,33 +100,6 @@ impl OpenRound {
 }
 
 impl<G: Send + 'static> SingleRequest<'_, G> {
-    /// Passes the operation to the windows of its target, or posts it if the slot has none.
-    fn land(mut self) -> Outcome<Self> {
-        let round = self.round;
-        let peers = &round.sender.peers;
-        if let Route::Window(claim) = self.route {
-            let request = round.request(self.at.target);
-            let opened = peers.opened(request.target);
-            let quick = self.at.bytes <= INLINE_BYTES as u64;
-            return match peers.land(request, claim, quick, self) {
-                Outcome::Retry(mut early) if early.patient => {
-                    early.patient = false;
-                    let polls = (early.at.bytes / BYTES_A_POLL).min(MAX_POLLS) as u32;
-                    let opens = || (peers.opened(request.target) != opened).then_some(());
-                    if let Some(engine) = round.engine() {
-                        poll_while_spare(polls, || engine.poll(), opens);
-                    }
-                    peers.land(request, claim, false, early)
-                }
-                outcome => outcome,
-            };
-        }
-        match self.post() {
-            Post::All => Outcome::Posted(self),
-            _ => Outcome::Retry(self),
-        }
-    }
-
     /// Returns the future of a posted operation, with its guard if the device has carried it out.
     fn returned(self) -> Operation<G> {
         let SingleRequest { round, at, message, .. } = self;
@@ -170,7 +144,7 @@ impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
     }
 
     fn is_patient(&self) -> bool {
-        self.patient
+        self.is_patient
     }
 
     fn park(mut self) -> Box<dyn Parked> {
@@ -180,6 +154,12 @@ impl<G: Send + 'static> Landing for SingleRequest<'_, G> {
             *parked = Some(operation);
         }
         issued.park()
+    }
+}
+
+impl<G: Send + 'static> MayBePatient for SingleRequest<'_, G> {
+    fn set_patient(&mut self, is_patient: bool) {
+        self.is_patient = is_patient;
     }
 }
 
