@@ -40,6 +40,7 @@ pub use self::ofi::{OfiPart, WithoutOfi};
 pub use self::pmi::{PmiBootstrap, PmiLaunch};
 pub use self::pmix::{PmixBootstrap, PmixLaunch};
 pub use self::server::BootstrapServer;
+pub use self::settings::RunSettings;
 
 /// A way for the processes of a run to exchange small values before they are connected.
 pub trait Bootstrap {

@@ -10,6 +10,7 @@ mod ends;
 mod example;
 mod harness;
 mod launcher;
+mod library;
 mod matching;
 mod messages;
 mod thread_levels;
@@ -26,6 +27,7 @@ fn main() -> std::process::ExitCode {
         communicators::CASES,
         windows::CASES,
         wires::CASES,
+        library::CASES,
         ends::CASES,
         thread_levels::CASES,
         example::CASES,

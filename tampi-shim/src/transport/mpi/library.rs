@@ -131,6 +131,30 @@ impl Library {
         self.cores
     }
 
+    /// Returns the bytes that each process has given, by number. Blocks until all processes call this.
+    ///
+    /// **Errors**: an error of MPI.
+    pub fn all_gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, Refused> {
+        const WORD: usize = size_of::<u64>();
+        let (here, size) = (self.rank as usize, self.size as usize);
+        let mut lengths = vec![0; size];
+        lengths[here] = own.len() as u64;
+        self.world.unite(&mut lengths)?;
+        let each = lengths.iter().max().map_or(0, |most| (*most as usize).div_ceil(WORD));
+        let mut words = vec![0; each * size];
+        for (word, bytes) in words[here * each..].iter_mut().zip(own.chunks(WORD)) {
+            let mut padded = [0; WORD];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(padded);
+        }
+        self.world.unite(&mut words)?;
+        let of = |(process, length): (usize, &u64)| {
+            let words = words[process * each..][..each].iter();
+            words.flat_map(|word| word.to_le_bytes()).take(*length as usize).collect()
+        };
+        Ok(lengths.iter().enumerate().map(of).collect())
+    }
+
     /// Returns the largest tag of a message.
     pub fn max_tag(&self) -> u32 {
         self.max_tag
