@@ -338,6 +338,21 @@ pub enum Error {
     )]
     ComparedProcesses,
 
+    /// Ranks that send messages by MPI are several in a process.
+    #[error(
+        "variant {variant} over --transport mpi has one rank in each process, but --ranks or \
+         --ranks-per-process make {ranks} in {processes}: start {ranks} processes, or choose a \
+         variant talpf-*"
+    )]
+    MessagesOfProcesses {
+        /// Name of the requested variant.
+        variant: &'static str,
+        /// Number of ranks.
+        ranks: usize,
+        /// Number of processes.
+        processes: usize,
+    },
+
     /// The variant has no ranks, so it cannot run in several processes.
     #[error("variant {variant} has no ranks to run as processes")]
     NoRanks {

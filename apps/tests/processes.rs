@@ -13,14 +13,21 @@ fn mpirun(ranks: usize, arguments: &str) -> Output {
         .expect("mpirun and timeout are installed")
 }
 
-/// Checks that exactly one rank reports a result equal to the serial one.
+/// Checks that exactly one rank, each of which is a process, reports a result equal to the serial one.
 #[track_caller]
 fn is_verified(ranks: usize, arguments: &str) {
-    let output = mpirun(ranks, &format!("{arguments} --check --quiet"));
-    assert!(output.status.success(), "{ranks} x {arguments}: {}", launcher::said(&output));
+    is_verified_in(ranks, ranks, arguments);
+}
+
+/// Checks that exactly one of `ranks` in `processes` reports a result equal to the serial one.
+#[track_caller]
+fn is_verified_in(processes: usize, ranks: usize, arguments: &str) {
+    let output = mpirun(processes, &format!("{arguments} --check --quiet"));
+    let run = format!("{processes} x {arguments}");
+    assert!(output.status.success(), "{run}: {}", launcher::said(&output));
     let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("verified")).collect();
-    assert!(matches!(&lines[..], [line] if line.contains("yes")), "{ranks} x {arguments}: {text}");
+    assert!(matches!(&lines[..], [line] if line.contains("yes")), "{run}: {text}");
     let said = text.lines().find_map(|line| line.strip_prefix("ranks"));
     assert_eq!(said.map(str::trim), Some(&*ranks.to_string()), "{text}");
 }
@@ -66,6 +73,89 @@ fn four_ranks_run_as_the_readme_says() {
     is_verified(4, &format!("{small} --variant talpf-cached --fabric mpi"));
 }
 
+/// All kinds of syncs, puts, gets, atomics, notifications and queues, within processes and between them.
+#[test]
+fn two_ranks_in_each_process_are_serial() {
+    let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
+    let gauss_seidel = "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5";
+    for (run, variants) in [
+        (jacobi, &["lpf", "talpf-default", "talpf-cached", "talpf-cached-barrier"][..]),
+        (jacobi, &["talpf-cached-ack", "talpf-raw-cached", "talpf-msg", "talpf-get"]),
+        (gauss_seidel, &["talpf-lanes", "talpf-notify"]),
+        ("nbody --particles 101 --block 10 --steps 2", &["talpf-cached"]),
+        ("matmul --size 61 --block 8 --iterations 2", &["talpf-get"]),
+        ("matmul-g --size 29 --block 8 --iterations 2", &["talpf-get"]),
+        ("histogram --numbers 5000 --bins 64 --block 64 --steps 3", &["talpf-default"]),
+        ("kmeans --points 500 --block 32 --steps 4", &["talpf-cached", "talpf-notify"]),
+        ("mandelbrot --size 40 --limit 100 --block 4 --steps 2", &["talpf-queue"]),
+    ] {
+        for variant in variants {
+            let run = format!("{run} --variant {variant} --transport mpi --ranks-per-process 2");
+            is_verified_in(2, 4, &run);
+        }
+    }
+}
+
+#[test]
+fn any_number_of_ranks_is_divided_among_the_processes() {
+    let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --transport mpi";
+    for (processes, ranks, options) in [
+        (1, 3, "--ranks-per-process 3"),
+        (2, 6, "--ranks 6 --workers-per-rank 1 --tolerance 0.001"),
+        (2, 6, "--ranks-per-process 3 --replay"),
+        (3, 6, "--ranks 6 --variant talpf-get --workers 1"),
+        (3, 3, "--ranks-per-process 1 --variant tampi"),
+    ] {
+        is_verified_in(processes, ranks, &format!("{jacobi} {options}"));
+    }
+}
+
+#[test]
+fn processes_with_other_settings_are_an_error_that_names_them() {
+    for (first, second, expected) in [
+        ("--ranks-per-process 1", "--ranks-per-process 2", ["ranks 2", "ranks 4"]),
+        // Each finds a mistake of its own, but not before the others know.
+        ("--ranks 4", "--ranks 3", ["ranks 4", "ranks 3"]),
+        ("--size 40", "--size 41", ["rows 40", "rows 41"]),
+    ] {
+        let talpf = env!("CARGO_BIN_EXE_talpf");
+        let jacobi = "jacobi --block 8 --steps 9 --quiet --transport mpi";
+        let line = format!("{jacobi} {first} : -n 1 {talpf} {jacobi} {second}");
+        let output = mpirun(1, &line);
+        assert!(!output.status.success(), "{line}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let [here, there] = expected;
+        let says = |process: u32, one: &str, other: u32, its: &str| {
+            errors.contains(&format!("process {process} has {one}, process {other} has {its}"))
+        };
+        let is_named = says(1, there, 0, here) || says(0, here, 1, there);
+        assert!(is_named, "{line}: {errors}");
+    }
+}
+
+#[test]
+fn a_process_that_ends_before_its_run_is_named_by_the_others() {
+    let run = "jacobi --size 64 --steps 5 --transport mpi";
+    let output = mpirun(2, &format!("{run} --json /no/folder/run.json"));
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("cannot write /no/folder/run.json"), "{errors}");
+    assert!(errors.contains("error: process 0 has left before all had come"), "{errors}");
+}
+
+#[test]
+fn metrics_are_those_of_all_ranks_of_all_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("run.json");
+    let run = "jacobi --size 64 --block 16 --steps 5 --quiet --transport mpi --workers 2";
+    let output = mpirun(2, &format!("{run} --ranks-per-process 2 --json {}", json.display()));
+    assert!(output.status.success(), "{}", launcher::said(&output));
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    assert_eq!(json["ranks"], 4, "{json}");
+    // Once each worker of both processes, though two ranks share them.
+    assert_eq!(json["metrics"]["idle_s"].as_array().map(Vec::len), Some(4), "{json}");
+}
+
 /// Returns the messages of a trace that has no error, by sender and receiver.
 fn messages_of(prv: &Path) -> Vec<(u32, u32, u64, u64)> {
     let report = talpf_traces::paraver::check(prv).unwrap();
@@ -74,13 +164,24 @@ fn messages_of(prv: &Path) -> Vec<(u32, u32, u64, u64)> {
     pairs.iter().map(|of| (of.from, of.to, of.messages, of.bytes)).collect()
 }
 
+/// Returns the labels of the ranks of a trace, in their order.
+fn rows_of(prv: &Path) -> Vec<String> {
+    let row = fs::read_to_string(prv.with_extension("row")).unwrap();
+    let (_, ranks) = row.split_once("LEVEL TASK").expect("labels of ranks");
+    let lines = ranks.lines().skip(1).take_while(|line| !line.trim().is_empty());
+    lines.map(str::to_owned).collect()
+}
+
 #[test]
 fn traces_of_processes_are_joined() {
-    for (ranks, app, run) in [
-        (2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant talpf-cached"),
-        (2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant tampi-blocking"),
-        (4, "gauss-seidel", "gauss-seidel --size 64 --block 16 --steps 5 --variant tampi"),
-        (4, "matmul", "matmul --size 61 --block 8 --iterations 2 --variant tampi"),
+    for (processes, ranks, app, run) in [
+        (2, 2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant talpf-cached"),
+        (2, 4, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant talpf-cached"),
+        (2, 2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant tampi-blocking"),
+        (4, 4, "gauss-seidel", "gauss-seidel --size 64 --block 16 --steps 5 --variant tampi"),
+        (3, 6, "gauss-seidel", "gauss-seidel --size 96 --block 16 --steps 5 --variant talpf-lanes"),
+        (4, 4, "matmul", "matmul --size 61 --block 8 --iterations 2 --variant tampi"),
+        (2, 4, "matmul", "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
     ] {
         let (one, several) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let trace = |folder: &Path| format!("{run} --quiet --trace {}", folder.display());
@@ -88,12 +189,14 @@ fn traces_of_processes_are_joined() {
         let line = format!("{} --ranks {ranks}", trace(one.path()));
         let output = command.args(line.split(' ')).output().unwrap();
         assert!(output.status.success(), "{run}: {}", launcher::said(&output));
-        let output = mpirun(ranks, &format!("{} --transport mpi", trace(several.path())));
+        let line = format!("{} --transport mpi --ranks {ranks}", trace(several.path()));
+        let output = mpirun(processes, &line);
         assert!(output.status.success(), "{run}: {}", launcher::said(&output));
 
         let prv = several.path().join(format!("{app}.prv"));
         let text = fs::read_to_string(&prv).unwrap();
         assert!(text.contains("clocks of all processes corrected"), "{run}: {text}");
+        assert_eq!(rows_of(&prv), rows_of(&one.path().join(format!("{app}.prv"))), "{run}");
         let expected = messages_of(&one.path().join(format!("{app}.prv")));
         assert!(!expected.is_empty(), "{run}");
         assert_eq!(messages_of(&prv), expected, "{run}");
@@ -135,7 +238,24 @@ fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {
 fn what_a_run_of_processes_cannot_do_is_an_error() {
     for (arguments, expected) in [
         ("jacobi --variant serial --transport mpi", "variant serial has no ranks"),
-        ("jacobi --ranks 3 --transport mpi", "ranks is 3, expected 2 to 2"),
+        (
+            "jacobi --ranks 3 --transport mpi",
+            "ranks is 3, expected a multiple of 2, the number of processes",
+        ),
+        ("jacobi --ranks-per-process 0 --transport mpi", "expected a whole number from 1 to 4096"),
+        ("jacobi --ranks-per-process 4097 --transport mpi", "from 1 to 4096"),
+        (
+            "jacobi --ranks-per-process 2049 --transport mpi",
+            "processes times ranks per process is 4098, expected 1 to 4096",
+        ),
+        ("jacobi --ranks 4 --ranks-per-process 2 --transport mpi", "cannot be used with"),
+        ("jacobi --ranks-per-process 2 --transport verbs", "mpirun has started 2 processes"),
+        (
+            "jacobi --ranks-per-process 2 --variant tampi --transport mpi",
+            "variant tampi over --transport mpi has one rank in each process, but --ranks or \
+             --ranks-per-process make 4 in 2: start 4 processes, or choose a variant talpf-*",
+        ),
+        ("jacobi --size 3 --ranks 4 --transport mpi", "ranks is 4, expected at most 3"),
         ("jacobi --graph /tmp --transport mpi", "--graph is not supported with --transport mpi"),
         ("jacobi --size 1 --transport mpi", "ranks is 2, expected at most 1"),
         ("jacobi --variant tampi", "mpirun has started 2 processes"),

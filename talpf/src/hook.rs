@@ -97,6 +97,8 @@ where
 /// The ranks of process `p` are those from `p * config.ranks` on. Between ranks of one process
 /// programs are as with [`exec`](crate::exec()), between others as with [`hook`].
 ///
+/// A wire, as that of MPI, becomes a rail by [`ibverbs_sim::Packets`].
+///
 /// **Errors**: as [`hook`].
 pub fn exec_on_rail<R, E, M, F>(rail: Arc<dyn Rail>, config: Config, main: M) -> Result<Vec<R>, E>
 where

@@ -72,13 +72,13 @@ pub(super) fn must_be_alone(meeting: Option<&Meeting>) -> Result<(), Error> {
     }
 }
 
-/// Checks that the MPI of this program, which has found `ranks` processes, has found all of them.
+/// Checks that the MPI of this program, which has found `joined` processes, has found all of them.
 ///
 /// **Errors**: [`Error::OtherMpi`].
 #[cfg(feature = "mpi")]
-pub(super) fn must_have_joined(ranks: usize) -> Result<(), Error> {
+pub(super) fn must_have_joined(joined: usize) -> Result<(), Error> {
     match started(&[PMI]).or_else(|| started(&VARIABLES)) {
-        Some(processes) if processes > 1 && ranks == 1 => Err(Error::OtherMpi { processes }),
+        Some(processes) if processes > 1 && joined == 1 => Err(Error::OtherMpi { processes }),
         _ => Ok(()),
     }
 }

@@ -140,7 +140,7 @@ fn run(command: Command) -> ExitCode {
         Command::Calibrate(options) => calibrate::run(options),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Launch(options) => {
-            let line = ["talpf".into()].into_iter().chain(options.line_of_one());
+            let line = ["talpf".into()].into_iter().chain(options.line());
             return match Cli::try_parse_from(line) {
                 Ok(cli) => launch(&options, &cli.command),
                 Err(error) => usage::explain(&error),

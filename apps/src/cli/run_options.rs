@@ -9,7 +9,9 @@ use ibverbs_sim::bootstrap::PEER_TIMEOUT;
 use talpf::Settings;
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
-use talpf_apps::run::{App, Links, Machine, Problem, SimulatedLink, Slowdown, Variant, processes};
+use talpf_apps::run::{
+    App, Links, Machine, Problem, RankCount, SimulatedLink, Slowdown, Variant, processes,
+};
 
 use super::launcher::must_be_alone;
 #[cfg(feature = "mpi")]
@@ -27,6 +29,11 @@ pub(super) struct RunOptions {
     /// in each]
     #[arg(long, value_name = "N", value_parser = number_within(Machine::RANKS))]
     ranks: Option<usize>,
+
+    /// Ranks of each process, in a run of several
+    #[arg(long, value_name = "R", conflicts_with = "ranks")]
+    #[arg(value_parser = number_within(Machine::RANKS))]
+    ranks_per_process: Option<usize>,
 
     #[command(flatten)]
     machine: MachineOptions,
@@ -171,6 +178,15 @@ impl RunOptions {
             ("--link", self.machine.link.is_some()),
         ];
         let simulation = self.simulation.simulation::<A>(variant, &others)?;
+        let numbers = problem.parameters();
+        let numbers = numbers.iter().map(|(name, number)| (*name, number.to_string()));
+        let numbers: Vec<_> = numbers.collect();
+        let mut settings = vec![
+            ("talpf", env!("CARGO_PKG_VERSION")),
+            ("application", A::NAME),
+            ("variant", variant.name()),
+        ];
+        settings.extend(numbers.iter().map(|(name, number)| (*name, &**number)));
         let machine = match (transport.fabric(), meeting) {
             (None, Some(Meeting::Server(_))) => {
                 return Err(Error::NotTogether { option, with: "--server" });
@@ -183,9 +199,12 @@ impl RunOptions {
                     return Err(Error::NotTogether { option: given, with: option });
                 }
                 if transport == Transport::Mpi {
-                    self.over_mpi()
+                    self.over_mpi(&settings)
                 } else {
                     must_be_alone(meeting.as_ref())?;
+                    if self.ranks_per_process.is_some() {
+                        return Err(Error::NotStarted { option: "--ranks-per-process" });
+                    }
                     let fits = A::check_ranks(problem, A::RANKS).is_ok();
                     let usual = A::ranks_of(problem).unwrap_or(if fits { A::RANKS } else { 1 });
                     let ranks = self.ranks.unwrap_or(usual);
@@ -197,15 +216,6 @@ impl RunOptions {
             }
             (Some(_), None) => return Err(Error::NotStarted { option }),
             (Some(fabric), Some(meeting)) => {
-                let numbers = problem.parameters();
-                let numbers = numbers.iter().map(|(name, number)| (*name, number.to_string()));
-                let numbers: Vec<_> = numbers.collect();
-                let mut settings = vec![
-                    ("talpf", env!("CARGO_PKG_VERSION")),
-                    ("application", A::NAME),
-                    ("variant", variant.name()),
-                ];
-                settings.extend(numbers.iter().map(|(name, number)| (*name, &**number)));
                 let peer_timeout = self.meeting.peer_timeout().unwrap_or(PEER_TIMEOUT);
                 let choice = chosen.map(|chosen| chosen.choice.clone()).unwrap_or_default();
                 let links = Links { fabric, choice, peer_timeout };
@@ -234,24 +244,27 @@ impl RunOptions {
     /// Returns the machine of processes that `join` connects, given the numbers of ranks and workers.
     fn of_processes(
         &self,
-        join: impl FnOnce(Option<usize>, Option<usize>) -> Result<Machine, Error>,
+        join: impl FnOnce(RankCount, Option<usize>) -> Result<Machine, Error>,
     ) -> Result<Machine, Error> {
         let MachineOptions { workers, workers_per_rank, slow_rank, runtime, .. } = &self.machine;
         let settings = runtime.settings()?;
-        let machine = join(self.ranks, workers.or(settings.workers()))?;
+        let all = self.ranks.map(RankCount::All);
+        let ranks = all.or(self.ranks_per_process.map(RankCount::Each)).unwrap_or_default();
+        let machine = join(ranks, workers.or(settings.workers()))?;
         let machine = machine.with_workers_per_rank(*workers_per_rank)?;
         Ok(machine.slowed(*slow_rank).set(settings))
     }
 
     #[cfg(feature = "mpi")]
-    fn over_mpi(&self) -> Result<Machine, Error> {
-        let machine = self.of_processes(processes::join_mpi)?;
-        must_have_joined(machine.ranks())?;
+    fn over_mpi(&self, settings: &[(&str, &str)]) -> Result<Machine, Error> {
+        let machine =
+            self.of_processes(|ranks, workers| processes::join_mpi(settings, ranks, workers))?;
+        must_have_joined(machine.processes())?;
         Ok(machine)
     }
 
     #[cfg(not(feature = "mpi"))]
-    fn over_mpi(&self) -> Result<Machine, Error> {
+    fn over_mpi(&self, _: &[(&str, &str)]) -> Result<Machine, Error> {
         Err(Error::WithoutMpi)
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Transport {
     /// Software verbs over libfabric between processes; `ofi:PROVIDER` and `ofi:PROVIDER,iface=NAME`
     /// choose its provider and interface
     Ofi,
-    /// MPI, with one rank per process that mpirun has started
+    /// MPI, with as many ranks in each process that mpirun has started
     Mpi,
 }
 

@@ -181,7 +181,8 @@ pub fn bytes<A: App>(variant: Variant, problem: &A::Problem, machine: Machine) -
 /// **Completion**: every thread that was started has ended.
 ///
 /// **Errors**: [`Error::NoSuchVariant`], [`Error::NoReplay`], [`Error::MoreRanks`],
-/// those of [`App::check_variant`] and [`Machine::check_dilation`], [`Error::Memory`], [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
+/// those of [`App::check_variant`] and [`Machine::check_dilation`], [`Error::MessagesOfProcesses`],
+/// [`Error::Memory`], [`Error::Worker`], [`Error::OutOfRange`] for a slow rank that does not exist,
 /// [`Error::Interrupted`] if the observer's interrupt has ended the run, and [`Error::Talpf`] for
 /// errors of variants with tasks.
 pub fn run<A: App>(
@@ -202,6 +203,7 @@ pub fn run<A: App>(
     }
     machine.check_slow_rank()?;
     machine.check_dilation(variant)?;
+    machine.check_messages(variant)?;
     A::check_ranks(problem, machine.ranks())?;
     A::check_variant(variant, problem, machine.ranks())?;
     memory::require(bytes::<A>(variant, problem, machine), variant, machine)?;

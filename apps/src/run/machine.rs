@@ -288,12 +288,12 @@ impl Machine {
 
     /// Returns the number of processes.
     pub fn processes(self) -> usize {
-        self.transport.process(self.ranks).map_or(1, |(_, processes)| processes)
+        self.transport.process().map_or(1, |(_, processes)| processes)
     }
 
     /// Returns the ranks of this process.
     pub fn ranks_here(self) -> Range<usize> {
-        let (process, processes) = self.transport.process(self.ranks).unwrap_or((0, 1));
+        let (process, processes) = self.transport.process().unwrap_or((0, 1));
         let each = self.ranks / processes;
         process * each..(process + 1) * each
     }
@@ -340,6 +340,18 @@ impl Machine {
             return Ok(());
         }
         Err(Error::Dilation { factor, least, ranks: self.ranks, cores, workers })
+    }
+
+    /// Checks that the ranks of `variant` can be in processes of these numbers: messages of MPI are from one
+    /// process to another, and know no ranks within.
+    ///
+    /// **Errors**: [`Error::MessagesOfProcesses`].
+    pub(super) fn check_messages(self, variant: Variant) -> Result<(), Error> {
+        let (ranks, processes) = (self.ranks, self.processes());
+        if self.transport.is_mpi() && variant.is_two_sided() && ranks > processes {
+            return Err(Error::MessagesOfProcesses { variant: variant.name(), ranks, processes });
+        }
+        Ok(())
     }
 
     /// Checks that the slow rank is one of the ranks.

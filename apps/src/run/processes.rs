@@ -5,7 +5,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+#[cfg(feature = "mpi")]
+use ibverbs_sim::Packets;
 use ibverbs_sim::Rail;
+#[cfg(feature = "mpi")]
+use ibverbs_sim::bootstrap::RunSettings;
 use ibverbs_sim::bootstrap::{
     Bootstrap, BootstrapError, Connected, PmiBootstrap, PmiLaunch, PmixBootstrap, PmixLaunch,
 };
@@ -14,19 +18,19 @@ use talpf_runtime::Metrics;
 #[cfg(feature = "mpi")]
 use tampi_shim::mpi::{self, Library, MpiWire};
 
-#[cfg(feature = "mpi")]
-use super::Messages;
 use super::{
-    Communication, Links, Machine, Membership, Observer, Part, RankContext, Transport, gather,
-    ranks,
+    Communication, Links, Machine, Membership, Observer, Part, RankContext, RankCount, Transport,
+    gather, ranks,
 };
+#[cfg(feature = "mpi")]
+use super::{Messages, mpi_member::MpiMember};
 use crate::Error;
 
 /// Connection to the other processes of a run.
 enum Joined {
     Rail(Arc<dyn Rail>),
     #[cfg(feature = "mpi")]
-    Mpi(Library),
+    Mpi(MpiMember),
 }
 
 thread_local! {
@@ -68,8 +72,7 @@ impl Meeting {
 }
 
 /// Creates the machine of all processes of a run, which have the same settings. Without a number of
-/// workers each process uses its share of the cores of its machine, and without a number of ranks it
-/// is one rank.
+/// workers each process uses its share of the cores of its machine.
 ///
 /// **Errors**: [`Error::OutOfRange`]; [`Error::NotDivided`] if `ranks` is not a multiple of the number
 /// of processes; [`Error::Meet`].
@@ -77,15 +80,12 @@ pub fn join(
     meeting: Meeting,
     links: &Links,
     settings: &[(&str, &str)],
-    ranks: Option<usize>,
+    ranks: RankCount,
     workers: Option<usize>,
 ) -> Result<Machine, Error> {
     let (process, processes) = meeting.numbers();
     let size = processes as usize;
-    let ranks = Error::check_range("ranks", ranks.unwrap_or(size), Machine::RANKS)?;
-    if !ranks.is_multiple_of(size) {
-        return Err(Error::NotDivided { ranks, processes: size });
-    }
+    let ranks = ranks.of(size)?;
     let number = ranks.to_string();
     let settings = &[settings, &[("ranks", &*number)]].concat();
     let connected = match meeting {
@@ -111,18 +111,29 @@ fn connect_by(
     joined.and_then(|mut bootstrap| links.connect(&mut bootstrap)).map_err(Error::Meet)
 }
 
-/// Creates the machine of all processes that `mpirun` has started. Without a number of workers each
-/// process uses the cores that it may run on.
+/// Creates the machine of all processes that `mpirun` has started, which have the same settings. Without a
+/// number of workers each process uses the cores that it may run on.
 ///
-/// **Errors**: [`Error::Tampi`]; [`Error::OutOfRange`] if `ranks` is not the number of processes.
+/// **Errors**: [`Error::Tampi`]; those of [`join`].
 #[cfg(feature = "mpi")]
-pub fn join_mpi(ranks: Option<usize>, workers: Option<usize>) -> Result<Machine, Error> {
+pub fn join_mpi(
+    settings: &[(&str, &str)],
+    ranks: RankCount,
+    workers: Option<usize>,
+) -> Result<Machine, Error> {
     let library = Library::initialize().map_err(tampi_shim::Error::from)?;
-    let (rank, size) = (library.rank() as usize, library.size() as usize);
+    let (process, processes) = (library.rank(), library.size() as usize);
     let share = (library.cores() / library.local_size() as usize).max(1);
-    JOINED.set(Some(Joined::Mpi(library)));
-    Error::check_range("ranks", ranks.unwrap_or(size), size..=size)?;
-    Ok(Machine::new(size, workers.unwrap_or(share))?.over(Transport::Mpi { rank }))
+    let number = ranks.unchecked(processes).to_string();
+    let settings = RunSettings::new(&[settings, &[("ranks", &*number)]].concat());
+    // Before this process finds its own mistakes: the others would wait for it here.
+    let all = library.all_gather(settings.as_bytes()).map_err(tampi_shim::Error::from)?;
+    JOINED.set(Some(Joined::Mpi(MpiMember::new(library))));
+    for (other, bytes) in (0..).zip(&all) {
+        settings.compare(process, other, bytes).map_err(Error::Meet)?;
+    }
+    let machine = Machine::new(ranks.of(processes)?, workers.unwrap_or(share))?;
+    Ok(machine.over(Transport::Mpi { process: process as usize, processes }))
 }
 
 /// Returns `true` if a process of the traced run that this thread has ended has left it, too, and so
@@ -175,26 +186,30 @@ where
                     gather::by_puts(&ctx, numbers(part, metrics.as_ref())).await
                 }
             };
-            match joined {
+            let rail = match joined {
                 Joined::Rail(rail) => {
                     if observer.recorder.is_some() {
                         ENDED.set(Some(Arc::clone(&rail)));
                     }
-                    let ranks = config.ranks / rail.processes();
-                    let parts = talpf::exec_on_rail(rail, talpf::Config { ranks, ..config }, main);
-                    parts.map(|parts| parts.into_iter().next().flatten())
+                    rail
                 }
                 #[cfg(feature = "mpi")]
-                Joined::Mpi(library) => talpf::hook(Arc::new(MpiWire::new(library)), config, main),
-            }
+                Joined::Mpi(member) => {
+                    let wire = Arc::new(MpiWire::new(member.begin()?));
+                    Arc::new(Packets::new(wire)) as Arc<dyn Rail>
+                }
+            };
+            let ranks = config.ranks / rail.processes();
+            let parts = talpf::exec_on_rail(rail, talpf::Config { ranks, ..config }, main);
+            parts.map(|parts| parts.into_iter().next().flatten())
         }
         (Communication::TwoSided(_), Joined::Rail(_)) => {
             Err(Error::NotTogether { option: "two-sided communication", with: "talpf launch" })
         }
         #[cfg(feature = "mpi")]
-        (Communication::TwoSided(waiting), Joined::Mpi(library)) => {
+        (Communication::TwoSided(waiting), Joined::Mpi(member)) => {
             let config = mpi::Config { runtime: Some(runtime), ..mpi::Config::from_environment()? };
-            mpi::run(library, config, |world| {
+            mpi::run(member.begin()?, config, |world| {
                 if observer.recorder.is_some() {
                     observer.interrupt.covers(world.group());
                 }

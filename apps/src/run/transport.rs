@@ -18,36 +18,40 @@ pub enum Transport {
         /// Connections between the processes.
         connections: Connections,
     },
-    /// MPI, with one rank per process that `mpirun` has started.
+    /// MPI, with as many ranks in each process that `mpirun` has started.
     #[cfg(feature = "mpi")]
     Mpi {
-        /// Rank of this process.
-        rank: usize,
+        /// Number of this process.
+        process: usize,
+        /// Number of processes.
+        processes: usize,
     },
 }
 
 impl Transport {
     /// Returns `true` if rank 0, which has the result, is in this process.
     pub fn has_first_rank(self) -> bool {
-        match self {
-            Self::Verbs => true,
-            Self::Processes { process, .. } => process == 0,
-            #[cfg(feature = "mpi")]
-            Self::Mpi { rank } => rank == 0,
-        }
+        self.process().is_none_or(|(process, _)| process == 0)
     }
 
-    /// Returns the number of this process, and the number of processes, if the `ranks` ranks are in
-    /// several.
-    pub(super) fn process(self, ranks: usize) -> Option<(usize, usize)> {
+    /// Returns the number of this process, and the number of processes, if the ranks are in several.
+    pub(super) fn process(self) -> Option<(usize, usize)> {
         let process = match self {
             Self::Verbs => (0, 1),
             Self::Processes { process, processes, .. } => (process, processes),
             #[cfg(feature = "mpi")]
-            Self::Mpi { rank } => (rank, ranks),
+            Self::Mpi { process, processes } => (process, processes),
         };
-        let _ = ranks;
         Some(process).filter(|(_, processes)| *processes > 1)
+    }
+
+    /// Returns `true` if MPI connects the processes.
+    pub(super) fn is_mpi(self) -> bool {
+        #[cfg(feature = "mpi")]
+        if matches!(self, Self::Mpi { .. }) {
+            return true;
+        }
+        false
     }
 
     /// Returns the connections between processes that we have connected.

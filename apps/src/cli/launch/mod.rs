@@ -42,7 +42,7 @@ pub(super) fn run(options: &Options) -> Result<Option<u8>, Error> {
     let (sender, events) = channel();
     let forwarder = Forwarder::start(&sender)?;
     let mut children = Children::new(processes);
-    let line = options.line(processes as usize);
+    let line = options.line();
     for process in 0..processes {
         let (server, secret) = (server_address.clone(), secret.clone());
         let member = Membership { process, processes, server, secret, timeout };

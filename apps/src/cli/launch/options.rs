@@ -58,16 +58,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the arguments of a process, as far as they do not follow from the number of processes.
-    pub(crate) fn line_of_one(&self) -> Vec<OsString> {
-        self.line(self.processes.unwrap_or(1))
-    }
-
-    /// Returns the arguments of each of `processes` processes.
-    pub(crate) fn line(&self, processes: usize) -> Vec<OsString> {
+    /// Returns the arguments of each process.
+    pub(crate) fn line(&self) -> Vec<OsString> {
         let mut line = self.line.clone();
         if let Some(each) = self.ranks_per_process {
-            line.extend(["--ranks".into(), (each * processes).to_string().into()]);
+            line.extend(["--ranks-per-process".into(), each.to_string().into()]);
         }
         line
     }
