@@ -205,15 +205,19 @@ fn traces_of_processes_are_joined() {
 
 #[test]
 fn mpi_joins_processes_only_where_it_is_asked_for() {
-    let connected_by_us =
-        [("--transport mpi", None), ("", Some("shm")), ("--fabric tcp", Some("tcp"))];
-    for (option, transport) in connected_by_us {
+    for (option, transport, ranks) in [
+        ("--transport mpi", None, "2"),
+        ("", Some("shm"), "2"),
+        ("--ranks-per-process 2", Some("shm"), "4"),
+        ("--fabric tcp", Some("tcp"), "2"),
+    ] {
         let jacobi = format!("jacobi --rows 37 --cols 23 --block 8 --steps 9 --quiet {option}");
         let output = mpirun(2, jacobi.trim());
         let text = String::from_utf8_lossy(&output.stdout);
-        let line = text.lines().find_map(|line| line.strip_prefix("transport "));
+        let said = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         assert!(output.status.success(), "{}", launcher::said(&output));
-        assert_eq!(line.map(str::trim), transport, "{}", launcher::said(&output));
+        assert_eq!(said("transport "), transport, "{}", launcher::said(&output));
+        assert_eq!(said("ranks "), Some(ranks), "{}", launcher::said(&output));
     }
 }
 
@@ -232,6 +236,15 @@ fn processes_that_another_mpi_has_started_do_not_all_run_the_job() {
     let errors = String::from_utf8_lossy(&output.stderr);
     let expected = "mpirun has started 4 processes, but the MPI of this program finds one";
     assert!(errors.contains(expected), "{errors}");
+}
+
+#[test]
+fn ranks_per_process_are_refused_in_one_that_no_launcher_has_started() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
+    let output = command.args(["jacobi", "--ranks-per-process", "2"]).output().unwrap();
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("--ranks-per-process is for processes that"), "{errors}");
 }
 
 #[test]

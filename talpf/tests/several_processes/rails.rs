@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::{OfiChoice, OfiRail, Packets, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire};
+use ibverbs_sim::{
+    OfiChoice, OfiRail, Packets, Rail, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire,
+};
 use talpf::{Config, Context, Error, exec_on_rail, hook, hook_on_rail};
 
 use crate::in_one_process::{AnyProgram, AnyResult, any_main, typed, watchdog};
@@ -55,10 +57,12 @@ fn run_any(config: Config, main: &AnyMain<'_>) -> Vec<Result<AnyResult, Error>> 
             })
         }
         // Two ranks in each process, or three, as their number divides, or else one.
-        Ok("shm-ranks") => {
+        Ok(name @ ("shm-ranks" | "packet-ranks")) => {
+            let between = if name == "shm-ranks" { Between::Memory } else { Between::Packets };
             let divides = |each: &u32| config.ranks.is_multiple_of(*each) && config.ranks > *each;
             let each = [2, 3].into_iter().find(divides).unwrap_or(1);
-            any_in_processes(config.ranks / each, Config { ranks: each, ..config }, main)
+            let processes = config.ranks / each;
+            any_in_processes(between, processes, Config { ranks: each, ..config }, main)
         }
         Ok(name) if name.starts_with("ofi") => {
             let choice: OfiChoice = match name.strip_prefix("ofi:") {
@@ -69,7 +73,8 @@ fn run_any(config: Config, main: &AnyMain<'_>) -> Vec<Result<AnyResult, Error>> 
             each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), main))
         }
         Ok(other) => {
-            panic!("TALPF_TEST_RAIL is {other}, not shm, tcp, shm-ranks, ofi or ofi:PROVIDER")
+            let known = "shm, tcp, shm-ranks, packet-ranks, ofi or ofi:PROVIDER";
+            panic!("TALPF_TEST_RAIL is {other}, not {known}")
         }
     }
 }
@@ -93,9 +98,74 @@ fn any_on_wires(
     each_in_a_thread(ranks, |(wire, config)| hook(wire, config, main))
 }
 
-/// Returns the result of each rank of `processes` processes, which share memory; one that fails has
-/// one error for all its ranks.
+/// Connections of processes that have several ranks each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Between {
+    /// Memory that they share.
+    Memory,
+    /// Packets of a wire without an event, such as that of MPI.
+    Packets,
+}
+
+impl Between {
+    pub(crate) const ALL: [Self; 2] = [Self::Memory, Self::Packets];
+
+    fn rails(self, processes: u32) -> Vec<Arc<dyn Rail>> {
+        match self {
+            Self::Memory => {
+                let rails = ShmRail::mesh(processes, &ShmConfig::default()).unwrap();
+                rails.into_iter().map(|rail| Arc::new(rail) as _).collect()
+            }
+            Self::Packets => {
+                let wires = SocketWire::mesh(processes).unwrap().into_iter();
+                let wires = wires.map(|wire| Arc::new(WithoutEvent(wire)));
+                wires.map(|wire| Arc::new(Packets::new(wire)) as _).collect()
+            }
+        }
+    }
+}
+
+/// A wire that must be polled.
+struct WithoutEvent(SocketWire);
+
+impl Wire for WithoutEvent {
+    fn process(&self) -> u32 {
+        self.0.process()
+    }
+
+    fn processes(&self) -> u32 {
+        self.0.processes()
+    }
+
+    fn send(&self, to: u32, packet: Vec<u8>) {
+        self.0.send(to, packet);
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
+        self.0.poll(sink);
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.0.has_unsent()
+    }
+
+    fn unsent_bytes(&self, to: u32) -> usize {
+        self.0.unsent_bytes(to)
+    }
+
+    fn is_lost(&self, process: u32) -> bool {
+        self.0.is_lost(process)
+    }
+
+    fn give_up(&self, process: u32) {
+        self.0.give_up(process);
+    }
+}
+
+/// Returns the result of each rank of `processes` processes; one that fails has one error for all its
+/// ranks.
 pub(crate) fn in_processes<R, F>(
+    between: Between,
     processes: u32,
     config: Config,
     main: impl Fn(Context) -> F + Sync,
@@ -104,17 +174,17 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
-    all_typed(any_in_processes(processes, config, &any_main(main)))
+    all_typed(any_in_processes(between, processes, config, &any_main(main)))
 }
 
 fn any_in_processes(
+    between: Between,
     processes: u32,
     config: Config,
     main: &AnyMain<'_>,
 ) -> Vec<Result<AnyResult, Error>> {
-    let rails = ShmRail::mesh(processes, &ShmConfig::default()).unwrap();
-    let results =
-        each_in_a_thread(rails, |rail| exec_on_rail(Arc::new(rail), config.clone(), main));
+    let rails = between.rails(processes);
+    let results = each_in_a_thread(rails, |rail| exec_on_rail(rail, config.clone(), main));
     let each = config.ranks as usize;
     let ranks = results.into_iter().flat_map(|results| match results {
         Ok(results) => results.into_iter().map(Ok).collect(),
