@@ -93,7 +93,7 @@ mod tests {
             let barrier = SyncMode::msg(0).with_barrier();
             if ctx.rank() == Rank(0) {
                 let round = ctx.round();
-                // In turns, as puts to the same rank would go together.
+                // Alternately, as puts to the same rank would go together.
                 for (index, target) in
                     (0..EACH).flat_map(|index| [1, 2].map(|to| (index, Rank(to))))
                 {
