@@ -241,46 +241,69 @@ fn end_of(child: &mut Child) {
     }
 }
 
+/// Runs the checks of a fabric in a thread with its name, which a panic shows.
+fn beside<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    fabric: &str,
+    checks: impl FnOnce() + Send + 'scope,
+) {
+    thread::Builder::new().name(fabric.to_owned()).spawn_scoped(scope, checks).unwrap();
+}
+
 #[test]
 fn every_survivor_names_a_process_that_is_stopped() {
-    for fabric in fabrics() {
-        for victim in [0, 2] {
-            let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 2"));
-            let mut stopped = children.remove(victim);
-            let begin = Instant::now();
-            kill_process(Pid::from_child(&stopped), Signal::STOP).unwrap();
-            children.iter_mut().for_each(end_of);
-            let seconds = begin.elapsed().as_secs_f64();
-            let expected = format!("rank {victim} failed: its process has shown no life");
-            for child in children {
-                let error = error_of(&child.wait_with_output().unwrap());
-                assert!(error.contains(&expected), "{fabric}: {error}");
-            }
-            // 3 s on an idle machine.
-            assert!((2.0..20.0).contains(&seconds), "{fabric}: {seconds} s");
-            println!("{fabric}: all survivors of process {victim} had ended after {seconds:.3} s");
-            // It learns that the others have given it up.
-            kill_process(Pid::from_child(&stopped), Signal::CONT).unwrap();
-            end_of(&mut stopped);
-            let error = error_of(&stopped.wait_with_output().unwrap());
-            assert!(error.contains(" failed: "), "{fabric}: {error}");
+    thread::scope(|scope| {
+        for fabric in fabrics() {
+            beside(scope, fabric, move || {
+                [0, 2].into_iter().for_each(|victim| survivors_name_a_stopped(fabric, victim));
+            });
         }
+    });
+}
+
+/// Stops a process until the others have given it up, which they are to say.
+fn survivors_name_a_stopped(fabric: &str, victim: usize) {
+    let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 2"));
+    let mut stopped = children.remove(victim);
+    let begin = Instant::now();
+    kill_process(Pid::from_child(&stopped), Signal::STOP).unwrap();
+    children.iter_mut().for_each(end_of);
+    let seconds = begin.elapsed().as_secs_f64();
+    let expected = format!("rank {victim} failed: its process has shown no life");
+    for child in children {
+        let error = error_of(&child.wait_with_output().unwrap());
+        assert!(error.contains(&expected), "{fabric}: {error}");
     }
+    // 3 s on an idle machine.
+    assert!((2.0..20.0).contains(&seconds), "{fabric}: {seconds} s");
+    println!("{fabric}: all survivors of process {victim} had ended after {seconds:.3} s");
+    // It learns that the others have given it up.
+    kill_process(Pid::from_child(&stopped), Signal::CONT).unwrap();
+    end_of(&mut stopped);
+    let error = error_of(&stopped.wait_with_output().unwrap());
+    assert!(error.contains(" failed: "), "{fabric}: {error}");
 }
 
 #[test]
 fn a_process_that_is_stopped_for_less_than_the_timeout_changes_nothing() {
-    for fabric in fabrics() {
-        let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 20"));
-        let stopped = Pid::from_child(&children[1]);
-        kill_process(stopped, Signal::STOP).unwrap();
-        thread::sleep(Duration::from_millis(1500));
-        kill_process(stopped, Signal::CONT).unwrap();
-        thread::sleep(Duration::from_millis(500));
-        let ended = children.iter_mut().any(|child| child.try_wait().unwrap().is_some());
-        children.iter_mut().for_each(|child| child.kill().unwrap());
-        let outputs = children.into_iter().map(|child| child.wait_with_output().unwrap());
-        let errors = outputs.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
-        assert!(!ended, "{fabric}: {:?}", errors.collect::<Vec<_>>());
-    }
+    thread::scope(|scope| {
+        for fabric in fabrics() {
+            beside(scope, fabric, move || a_short_stop_changes_nothing(fabric));
+        }
+    });
+}
+
+/// Stops a process for less than the others wait for it, which must go on.
+fn a_short_stop_changes_nothing(fabric: &str) {
+    let mut children = endless(&format!("{ENDLESS} --fabric {fabric} --peer-timeout 20"));
+    let stopped = Pid::from_child(&children[1]);
+    kill_process(stopped, Signal::STOP).unwrap();
+    thread::sleep(Duration::from_millis(1500));
+    kill_process(stopped, Signal::CONT).unwrap();
+    thread::sleep(Duration::from_millis(500));
+    let ended = children.iter_mut().any(|child| child.try_wait().unwrap().is_some());
+    children.iter_mut().for_each(|child| child.kill().unwrap());
+    let outputs = children.into_iter().map(|child| child.wait_with_output().unwrap());
+    let errors = outputs.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(!ended, "{fabric}: {:?}", errors.collect::<Vec<_>>());
 }

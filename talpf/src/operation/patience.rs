@@ -4,7 +4,7 @@
 //! rank that is behind, which delays it further, so that the next operation comes early, too. What
 //! the target copies it copies from the cache of the issuer. So the issuer polls the window for a
 //! while, if its worker has nothing else to do, before the operation is parked: for a long one a part
-//! of the time that the copy takes, for others about the time that the target loses.
+//! of the time that the copy takes, for others as long as a target is usually behind.
 //!
 //! A rank that is far ahead gains nothing by that: all operations by one handle of a round share the
 //! polls of short ones.
@@ -19,8 +19,8 @@ use crate::endpoint::INLINE_BYTES;
 use crate::numbers::Rank;
 use crate::window::{Claim, Landing, Outcome};
 
-/// Polls of short operations, by one handle of a round: about a microsecond.
-pub(super) const EARLY_POLLS: u32 = 16;
+/// Polls of short operations, by one handle of a round: at most a few microseconds.
+pub(super) const EARLY_POLLS: u32 = 64;
 /// Bytes of a long operation for each poll of its window. A poll takes about a tenth of a microsecond,
 /// and so do that many bytes from another cache.
 const BYTES_A_POLL: u64 = 4096;
@@ -45,32 +45,33 @@ impl OpenRound {
         let (origin, peers) = (&self.state.sender, &self.state.sender.peers);
         let (request, opened) = (self.state.request(target), peers.opened(target));
         let quick = bytes <= INLINE_BYTES as u64;
+        let left = self.early_polls.load(Ordering::Relaxed);
+        let polls = left.max((bytes / BYTES_A_POLL).min(MAX_POLLS) as u32);
         // An operation that is passed to the windows twice would be noted twice.
-        let is_patient = !origin.checks_conflicts && peers.shares_memory_with(target);
-        operation.set_patient(is_patient);
+        let may_wait = !origin.checks_conflicts && peers.shares_memory_with(target);
+        operation.set_patient(may_wait && polls > 0);
         match peers.land(request, claim, quick, operation) {
             Outcome::Retry(mut early) if early.is_patient() => {
                 early.set_patient(false);
-                self.await_window(bytes, || (peers.opened(target) != opened).then_some(()));
+                let polled = self.await_window(polls, || peers.opened(target) != opened);
+                self.early_polls.store(left.saturating_sub(polled), Ordering::Relaxed);
                 peers.land(request, claim, quick, early)
             }
             outcome => outcome,
         }
     }
 
-    /// Polls until a window `opens`, as long as an operation of `bytes` has patience.
-    fn await_window(&self, bytes: u64, opens: impl Fn() -> Option<()>) {
-        let left = self.early_polls.load(Ordering::Relaxed);
-        let polls = left.max((bytes / BYTES_A_POLL).min(MAX_POLLS) as u32);
+    /// Polls until a window `opens`, at most so often, and returns the number of polls.
+    fn await_window(&self, polls: u32, opens: impl Fn() -> bool) -> u32 {
         let polled = Cell::new(0);
         if let Some(engine) = self.state.engine() {
             let poll = || {
                 polled.set(polled.get() + 1);
                 engine.poll();
             };
-            poll_while_spare(polls, poll, opens);
+            poll_while_spare(polls, poll, || opens().then_some(()));
         }
-        self.early_polls.store(left.saturating_sub(polled.get()), Ordering::Relaxed);
+        polled.get()
     }
 }
 
