@@ -11,7 +11,9 @@ use rustix::time::{ClockId, clock_gettime};
 use talpf::{Config, Context, Error, Rank, SyncMode, hook_on_rail};
 use talpf_runtime::Array;
 
-/// Time for which rank 1 keeps the other one waiting.
+/// Time in which rank 0 polls in vain and falls asleep.
+const START: Duration = Duration::from_millis(200);
+/// Time for which rank 1 keeps the other one waiting after that.
 const WORK: Duration = Duration::from_secs(1);
 /// Most processor time of both ranks meanwhile: 1 % of a core on an idle machine, and some more on a
 /// busy one, or without optimisations.
@@ -29,21 +31,29 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Waits for a put of the other rank. Returns the processor time of the wait, at rank 0.
+/// Takes a while without the processor. Returns the processor time that everything else took, once rank 0
+/// had fallen asleep.
+fn work() -> Duration {
+    thread::sleep(START);
+    let before = processor_time();
+    thread::sleep(WORK);
+    processor_time() - before
+}
+
+/// Waits for a put of rank 1, which computes before. Returns the processor time meanwhile, at rank 1.
 async fn wait(ctx: Context) -> Result<Duration, Error> {
     let mine = Array::new(ctx.group(), vec![7u64], 1)?;
     let inbox = Array::new(ctx.group(), vec![0u64], 1)?;
     let slot = ctx.register_global(&inbox).await?;
     ctx.sync(SyncMode::DEFAULT).await?;
     if ctx.rank() == Rank(1) {
-        ctx.group().task("work").inout(&mine.all()).spawn(|_| thread::sleep(WORK))?;
+        let work = ctx.group().task("work").inout(&mine.all()).run(|_| work())?;
         ctx.put(&mine.all(), slot.at(Rank(0), 0))?;
         ctx.sync(SyncMode::msg(0)).await?;
-        return Ok(Duration::ZERO);
+        return Ok(work.await?);
     }
-    let before = processor_time();
     ctx.sync(SyncMode::msg(1)).window(&inbox.all()).await?;
-    Ok(processor_time() - before)
+    Ok(Duration::ZERO)
 }
 
 fn waiting(rails: Vec<Arc<dyn Rail>>) -> Duration {

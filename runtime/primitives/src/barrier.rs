@@ -7,7 +7,7 @@
 //!
 //! A party that has polled in vain sleeps. It announces itself, fences, and checks the phase once more; the last
 //! one to arrive opens the phase, fences, and reads the number of announcements. One of the two sees what the other
-//! has written.
+//! has written. Whoever opens a phase may be slow, and find announcements for the next one: these stay.
 
 use std::task::Waker;
 
@@ -32,7 +32,8 @@ pub struct Barrier<S> {
     phase: CachePadded<AtomicU64>,
     /// Number of entries of `asleep`.
     sleepers: AtomicU32,
-    asleep: Mutex<Vec<S>>,
+    /// Parties that sleep, each with the phase for whose end it waits.
+    asleep: Mutex<Vec<(u64, S)>>,
 }
 
 /// Way to wake a party that sleeps.
@@ -106,20 +107,26 @@ impl<S: Sleeper> Barrier<S> {
         self.phase.store((open + 1) << 8 | u64::from(outcome), Ordering::Release);
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            self.wake_all();
+            self.wake_those_until(open);
         }
         outcome
     }
 
     /// Wakes all parties that sleep.
-    #[cold]
     pub fn wake_all(&self) {
+        self.wake_those_until(u64::MAX);
+    }
+
+    /// Wakes the parties that sleep until the end of a phase up to `last`.
+    #[cold]
+    fn wake_those_until(&self, last: u64) {
         let mut asleep = self.asleep.lock();
-        self.sleepers.store(0, Ordering::Relaxed);
         let mut woken = std::mem::take(&mut *asleep);
+        asleep.extend(woken.extract_if(.., |(open, _)| *open > last));
+        self.sleepers.store(asleep.len() as u32, Ordering::Relaxed);
         // A waker may be code of the program.
         drop(asleep);
-        woken.drain(..).for_each(Sleeper::wake);
+        woken.drain(..).for_each(|(_, sleeper)| sleeper.wake());
         let mut asleep = self.asleep.lock();
         if asleep.capacity() == 0 {
             *asleep = woken;
@@ -134,10 +141,11 @@ impl<S: Sleeper> Barrier<S> {
         (word >> 8 != open).then_some(word as u8)
     }
 
-    /// Announces a party that is about to sleep until phase `open` has ended. Returns `false` if it has.
+    /// Announces a party that is about to sleep until phase `open` has ended. Returns `false` if it has. The party is
+    /// woken once, after the phase has ended or by [`Barrier::wake_all`].
     pub fn announce(&self, open: u64, sleeper: S) -> bool {
         let mut asleep = self.asleep.lock();
-        asleep.push(sleeper);
+        asleep.push((open, sleeper));
         self.sleepers.store(asleep.len() as u32, Ordering::Relaxed);
         drop(asleep);
         fence(Ordering::SeqCst);
@@ -189,13 +197,38 @@ mod loom_tests {
     use super::*;
     use crate::AtomicBool;
 
-    /// A task that is woken.
-    struct Task(AtomicBool);
+    /// A task that sleeps until a phase ends.
+    struct Task {
+        barrier: Arc<Barrier<Waker>>,
+        open: u64,
+        /// Whether it was woken after the end of the phase.
+        is_woken: AtomicBool,
+    }
 
     impl Wake for Task {
         fn wake(self: std::sync::Arc<Self>) {
-            self.0.store(true, Ordering::Release);
+            if self.barrier.outcome_of(self.open).is_some() {
+                self.is_woken.store(true, Ordering::Release);
+            }
         }
+    }
+
+    /// Arrives in a phase, and sleeps unless it has ended. Returns the task if it sleeps.
+    fn come(barrier: &Arc<Barrier<Waker>>, open: u64) -> Option<std::sync::Arc<Task>> {
+        let is_last = barrier.arrive(open, 0, 4).is_some();
+        let is_woken = AtomicBool::new(false);
+        let task = std::sync::Arc::new(Task { barrier: Arc::clone(barrier), open, is_woken });
+        let sleeps = !is_last && barrier.announce(open, Waker::from(std::sync::Arc::clone(&task)));
+        sleeps.then_some(task)
+    }
+
+    /// Checks that a phase has ended, and that whoever slept was woken by that.
+    fn check_end(barrier: &Barrier<Waker>, open: u64, task: Option<&Task>) {
+        assert_eq!(barrier.outcome_of(open), Some(4));
+        let is_woken = task.is_none_or(|task| task.is_woken.load(Ordering::Acquire));
+        assert!(is_woken, "nobody woke the party after phase {open}");
+        // One that announced itself and did not sleep holds the barrier.
+        barrier.wake_all();
     }
 
     #[test]
@@ -204,18 +237,33 @@ mod loom_tests {
             let barrier = Arc::new(Barrier::<Waker>::new(2));
             let other = Arc::clone(&barrier);
             let arrives = thread::spawn(move || {
-                if let Some(outcome) = other.arrive(0, 0, 4) {
-                    assert_eq!(outcome, 4);
-                }
+                let _ = other.arrive(0, 0, 4);
             });
-            let task = std::sync::Arc::new(Task(AtomicBool::new(false)));
-            let last = barrier.arrive(0, 0, 0);
-            assert!(last.is_none_or(|outcome| outcome == 4));
-            let waits =
-                last.is_none() && barrier.announce(0, Waker::from(std::sync::Arc::clone(&task)));
+            let task = come(&barrier, 0);
             arrives.join().unwrap();
-            assert_eq!(barrier.outcome_of(0), Some(4));
-            assert!(!waits || task.0.load(Ordering::Acquire), "nobody woke the party");
+            check_end(&barrier, 0, task.as_deref());
+        });
+    }
+
+    #[test]
+    fn loom_whoever_opens_a_phase_late_leaves_those_asleep_that_wait_for_the_next_one() {
+        loom::model(|| {
+            let barrier = Arc::new(Barrier::<Waker>::new(2));
+            let other = Arc::clone(&barrier);
+            let arrives = thread::spawn(move || {
+                let _ = other.arrive(0, 0, 4);
+                while other.outcome_of(0).is_none() {
+                    thread::yield_now();
+                }
+                let _ = other.arrive(1, 0, 4);
+            });
+            let _ = come(&barrier, 0);
+            while barrier.outcome_of(0).is_none() {
+                thread::yield_now();
+            }
+            let task = come(&barrier, 1);
+            arrives.join().unwrap();
+            check_end(&barrier, 1, task.as_deref());
         });
     }
 }
