@@ -37,6 +37,8 @@ pub use self::cell::UnsafeCell;
 pub use self::held_locks::{
     Mutex, MutexGuard, assert_nothing_held, assert_nothing_held_here, note_entry, note_exit,
 };
+#[cfg(not(any(debug_assertions, talpf_loom, talpf_shuttle)))]
+pub use self::plain::BriefMutex;
 #[cfg(talpf_shuttle)]
 pub use self::plain::Local;
 #[cfg(not(debug_assertions))]
@@ -45,3 +47,7 @@ pub use self::plain::{Mutex, MutexGuard};
 pub use self::unchecked::{assert_nothing_held, assert_nothing_held_here, note_entry, note_exit};
 #[cfg(talpf_loom)]
 pub use loom::cell::UnsafeCell;
+
+/// The mutex for a few instructions, which is any other one in debug builds and in models.
+#[cfg(any(debug_assertions, talpf_loom, talpf_shuttle))]
+pub type BriefMutex<T> = Mutex<T>;

@@ -12,9 +12,9 @@
 //! finds no new put in it. A polling task that sleeps would not, so nothing is batched then; it
 //! checks once more after it has announced its sleep, so one of the two always sees the other.
 //!
-//! The lock of a batch is held while others are taken: the windows of the target, the send queue.
-//! Deferred actions that run tasks (failures, credit that others wait for) follow after its
-//! release.
+//! Every put takes the lock of its batch, so that is one whose release is a store. It is held while
+//! others are taken: the windows of the target, the send queue. Deferred actions that run tasks
+//! (failures, credit that others wait for) follow after its release.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crossbeam_utils::CachePadded;
 use ibverbs_sim::RemoteAddress;
-use talpf_primitives::{AtomicU32, Mutex, Ordering};
+use talpf_primitives::{AtomicU32, BriefMutex, Ordering};
 
 use super::occupancy::Occupancy;
 use super::transfer::Route;
@@ -30,7 +30,7 @@ pub(crate) struct Batches<R> {
     /// Changes when a task of the rank polls or waits. Puts of two epochs are not batched together:
     /// a task that polls waits for an answer, which a batch would delay.
     pub(super) epoch: CachePadded<AtomicU32>,
-    pub(super) each: [CachePadded<Mutex<Batch<R>>>; BATCHES],
+    pub(super) each: [CachePadded<BriefMutex<Batch<R>>>; BATCHES],
 }
 
 /// Short puts to one rank, all through windows or all without.
@@ -81,7 +81,7 @@ impl<R> Batches<R> {
             longest: INLINE_BYTES.min(max_transfer),
             occupancy: Occupancy::new(),
             epoch: CachePadded::new(AtomicU32::new(0)),
-            each: std::array::from_fn(|_| CachePadded::new(Mutex::new(empty()))),
+            each: std::array::from_fn(|_| CachePadded::new(BriefMutex::new(empty()))),
         }
     }
 
