@@ -95,8 +95,9 @@ pub struct Config {
     /// Completions handled in one pass (`MAX_POLLING` of the thesis).
     pub max_polling: usize,
     /// Largest number of operations of one rank that may be parked at another, waiting for a
-    /// window. Further operations wait at their own rank. Between processes, of short puts, eight for
-    /// each of these may be under way or parked, as they are not asked about before.
+    /// window. Further operations wait at their own rank. Short puts to elements side by side that
+    /// are posted together count as one. Between processes, of short puts, eight for each of these may
+    /// be under way or parked, as they are not asked about before.
     pub credits: usize,
     /// `true` to fail a round that reads and writes one location (R6). The rank that owns the
     /// memory finds this when its sync has all arrivals: [`Error::Conflict`] at that rank and at

@@ -178,9 +178,13 @@ impl RoundState {
 
     /// Declares the windows that the round has.
     pub(crate) fn declare(&self, windows: &mut Areas) {
-        let sender = &self.sender;
-        let freed = sender.own.windows.declare(self.lane, self.number, windows);
-        sender.peers.run_deferred(sender.rank(), freed);
+        let (sender, rank) = (&self.sender, self.rank);
+        let has_landed = |source| sender.peers.has_landed(source, rank);
+        let freed = sender.own.windows.declare(self.lane, self.number, windows, &has_landed);
+        if sender.peers.run_deferred(rank, freed) {
+            // Parked operations have landed.
+            sender.peers.notify(rank);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Cost of supersteps that put a thousand numbers, or 64 KiB, each way; the latter compared with
-//! copies of the same size by two bare threads.
+//! Cost of supersteps in which two ranks put a thousand numbers each way, or 64 KiB, compared with copies
+//! of the same size by two bare threads; and in which each of four ranks puts a hundred numbers to the next one.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,15 +11,19 @@ use talpf_runtime::{Array, cores, spawn_on_other_core};
 use super::{Result, config};
 use crate::measure::{REPETITIONS, Report};
 
-const PUTS: usize = 1_000;
-const STEPS_OF_PUTS: usize = 200;
+/// Puts of a sample, in all its supersteps.
+const PUTS: usize = 200_000;
 const BYTES: usize = 64 << 10;
 const STEPS_OF_BYTES: usize = 2_000;
 
 pub(super) fn measure(report: &mut Report) -> Result<()> {
-    if report.wants("superstep.puts_1000_us") {
-        let samples = exec(config(2)?, puts)?;
-        report.add("superstep.puts_1000_us", "us", samples.into_iter().next().unwrap_or_default());
+    for (name, ranks, count) in
+        [("superstep.puts_1000_us", 2, 1_000), ("superstep.puts_100_4_us", 4, 100)]
+    {
+        if report.wants(name) {
+            let samples = exec(config(ranks)?, |ctx| puts(ctx, count))?;
+            report.add(name, "us", samples.into_iter().next().unwrap_or_default());
+        }
     }
     let names =
         ["superstep.put_64KiB_us", "superstep.bare_64KiB_us", "superstep.put_64KiB_of_bare"];
@@ -46,24 +50,25 @@ fn other(ctx: &Context) -> Rank {
     Rank(1 - ctx.rank().0)
 }
 
-/// Measures supersteps in which both ranks put [`PUTS`] numbers one by one to the other rank.
-async fn puts(ctx: Context) -> Result<Vec<f64>, Error> {
-    let inbox = Array::new(ctx.group(), vec![0u64; PUTS], PUTS)?;
+/// Measures supersteps in which each rank puts `count` numbers one by one to the next rank.
+async fn puts(ctx: Context, count: usize) -> Result<Vec<f64>, Error> {
+    let inbox = Array::new(ctx.group(), vec![0u64; count], count)?;
     let slot = ctx.register_global(&inbox).await?;
+    let (next, steps) = (Rank((ctx.rank().0 + 1) % ctx.size()), PUTS / count);
     let mut samples = Vec::new();
     for _ in 0..=REPETITIONS {
         ctx.sync(SyncMode::DEFAULT).await?;
         let start = Instant::now();
-        for _ in 0..STEPS_OF_PUTS {
+        for _ in 0..steps {
             let round = ctx.round();
             let sync = ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
-            for index in 0..PUTS {
-                round.put_copy(&[7], slot.at(other(&ctx), index)).await?;
+            for index in 0..count {
+                round.put_copy(&[7], slot.at(next, index)).await?;
             }
             drop(round);
             sync.await?;
         }
-        samples.push(start.elapsed().as_secs_f64() * 1e6 / STEPS_OF_PUTS as f64);
+        samples.push(start.elapsed().as_secs_f64() * 1e6 / steps as f64);
     }
     samples.remove(0);
     Ok(samples)

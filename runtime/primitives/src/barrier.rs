@@ -201,7 +201,7 @@ mod loom_tests {
     struct Task {
         barrier: Arc<Barrier<Waker>>,
         open: u64,
-        /// Whether it was woken after the end of the phase.
+        /// `true` once it was woken after the end of the phase.
         is_woken: AtomicBool,
     }
 

@@ -11,7 +11,11 @@ pub use crossbeam_utils::sync::{Parker, Unparker};
 #[cfg_attr(debug_assertions, expect(unreachable_pub, reason = "wrapped by `held`"))]
 pub use parking_lot::{Mutex, MutexGuard};
 
-/// A mutex for a few instructions of one thread, time and again: to give it back is a store. A thread that finds it
-/// taken offers its core to others until it is not.
+/// A mutex for a few instructions of one thread, time and again: its release is a store. A thread that finds it
+/// locked yields its core until it is not.
 #[cfg(not(debug_assertions))]
 pub type BriefMutex<T> = spin::mutex::SpinMutex<T, spin::Yield>;
+
+/// A [`BriefMutex`] that this thread has locked.
+#[cfg(not(debug_assertions))]
+pub type BriefMutexGuard<'a, T> = spin::mutex::SpinMutexGuard<'a, T, spin::Yield>;

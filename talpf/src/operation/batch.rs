@@ -9,8 +9,8 @@
 //! Each batch belongs to one `OpenRound` at a time. Its puts are posted when it is full, when its
 //! owner issues an operation to another rank or of another kind or is dropped, when a task of this
 //! rank polls for arrivals or waits for a sync or an operation, and by the polling task, if it
-//! finds no new put in it. A polling task that sleeps would not, so nothing is batched then; it
-//! checks once more after it has announced its sleep, so one of the two always sees the other.
+//! finds no new put in it. A polling task that sleeps would not, so the first put in a batch wakes
+//! it; it checks once more after it has announced its sleep, so one of the two always sees the other.
 //!
 //! Every put takes the lock of its batch, so that is one whose release is a store. It is held while
 //! others are taken: the windows of the target, the send queue. Deferred actions that run tasks
@@ -21,11 +21,12 @@ use std::sync::Arc;
 
 use ibverbs_sim::RemoteAddress;
 use smallvec::SmallVec;
-use talpf_primitives::Ordering;
+use talpf_primitives::{BriefMutexGuard, Ordering};
 
 use super::batches::{Batch, BatchedPut, Batches};
 use super::chain::{PUTS, joined, post_chain};
 use super::issued::{Issued, refusal};
+use super::parked_puts::ParkedPuts;
 use super::short_put::ShortPut;
 use super::{Route, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
@@ -69,18 +70,23 @@ impl Batches<Arc<RoundState>> {
         let range = batch.add_bytes(bytes);
         batch.puts.push(put(range));
         (batch.target, batch.route, batch.seen) = (target, route, false);
-        if batch.is_full() || is_first && self.is_unseen(number, &batch) {
+        if batch.is_full() {
             let left = self.empty(number, &mut batch);
             drop(batch);
             settle(left);
+        } else if is_first {
+            self.note_filled(number, batch);
         }
     }
 
-    /// Marks a batch as filled. Returns `true` if the polling task may not see that.
+    /// Marks a batch as filled, and wakes the polling task if it would not see that.
     #[cold]
-    fn is_unseen(&self, number: usize, batch: &Batch<Arc<RoundState>>) -> bool {
+    fn note_filled(&self, number: usize, batch: BriefMutexGuard<'_, Batch<Arc<RoundState>>>) {
         self.occupancy.fill(number);
-        batch.round.as_ref().is_some_and(|round| round.sender.own.poller.is_asleep())
+        let is_unseen = |round: &&Arc<RoundState>| round.sender.own.poller.is_asleep();
+        let round = batch.round.as_ref().filter(is_unseen).cloned();
+        drop(batch);
+        round.iter().for_each(|round| round.sender.own.wake_poller());
     }
 
     /// Posts the puts of a batch.
@@ -191,9 +197,9 @@ struct Remainder {
 }
 
 /// The puts of a batch as they are posted: plain writes, and a message that counts them.
-struct Chain<'a> {
-    round: &'a Arc<RoundState>,
-    batch: &'a Batch<Arc<RoundState>>,
+pub(super) struct Chain<'a> {
+    pub(super) round: &'a Arc<RoundState>,
+    pub(super) batch: &'a Batch<Arc<RoundState>>,
 }
 
 impl Chain<'_> {
@@ -260,8 +266,15 @@ impl Together for Chain<'_> {
         post_chain(self.round, self.batch.target, count, requests)
     }
 
-    fn park(&self, index: usize) -> Box<dyn Parked> {
-        self.put(index).park()
+    fn parks_as_one(&self) -> bool {
+        true
+    }
+
+    fn park(&self, range: Range<usize>) -> Box<dyn Parked> {
+        match range.len() {
+            1 => self.put(range.start).park(),
+            _ => Box::new(ParkedPuts::new(self.round, self.batch, range)),
+        }
     }
 }
 

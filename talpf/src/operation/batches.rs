@@ -136,6 +136,26 @@ impl<R> Batch<R> {
         (first, self.bytes.len() as u32)
     }
 
+    /// Copies some of the puts, with their bytes, to a batch without an owner.
+    pub(super) fn part(&self, range: Range<usize>) -> Self {
+        let puts = &self.puts[range];
+        let first = puts.first().map_or(0, |put| put.bytes.0);
+        let end = puts.last().map_or(first, |put| put.bytes.1);
+        let from_first = |put: &BatchedPut| BatchedPut {
+            called_ns: put.called_ns.clone(),
+            bytes: (put.bytes.0 - first, put.bytes.1 - first),
+            ..*put
+        };
+        Batch {
+            round: None,
+            target: self.target,
+            route: self.route,
+            puts: puts.iter().map(from_first).collect(),
+            bytes: self.bytes[first as usize..end as usize].to_vec(),
+            seen: false,
+        }
+    }
+
     pub(super) fn bytes_of(&self, put: &BatchedPut) -> &[u8] {
         &self.bytes[put.range()]
     }

@@ -26,6 +26,7 @@ mod issued;
 mod notified_put;
 mod occupancy;
 mod open_round;
+mod parked_puts;
 mod patience;
 mod payloads;
 mod pending;

@@ -150,8 +150,8 @@ impl Together for Chain {
         post
     }
 
-    fn park(&self, index: usize) -> Box<dyn Parked> {
-        match self.puts.borrow_mut()[index].take() {
+    fn park(&self, range: Range<usize>) -> Box<dyn Parked> {
+        match self.puts.borrow_mut()[range.start].take() {
             Some(put) => put.park(),
             None => unreachable!("each is parked once"),
         }

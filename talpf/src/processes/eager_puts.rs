@@ -111,7 +111,7 @@ impl Together for EagerPuts<'_> {
         }
     }
 
-    fn park(&self, index: usize) -> Box<dyn Parked> {
-        Box::new(self.owned(index))
+    fn park(&self, range: Range<usize>) -> Box<dyn Parked> {
+        Box::new(self.owned(range.start))
     }
 }

@@ -265,7 +265,7 @@ mod tests {
             let each = areas.as_slice().to_vec();
             let known = each.iter().any(|area| area.covers(&claim));
             let mut windows = RoundWindows::default();
-            windows.declare(&mut areas);
+            windows.declare(&mut areas, &mut []);
             let found = windows.covering(&claim);
             prop_assert_eq!(found.is_some(), known, "{:?} in {:?}", claim, each);
             prop_assert!(found.is_none_or(|number| each[number].covers(&claim)));

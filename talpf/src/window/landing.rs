@@ -64,8 +64,13 @@ pub(crate) trait Together {
     fn claim(&self, index: usize) -> Claim;
     /// Posts a range of the operations: all or nothing.
     fn post(&self, range: Range<usize>) -> Post;
-    /// Converts one of the operations, to be parked.
-    fn park(&self, index: usize) -> Box<dyn Parked>;
+    /// Returns `true` if operations whose elements lie side by side may be parked as one.
+    #[inline]
+    fn parks_as_one(&self) -> bool {
+        false
+    }
+    /// Converts a range of the operations, to be parked: one of them, or several as one.
+    fn park(&self, range: Range<usize>) -> Box<dyn Parked>;
 }
 
 /// Short puts that may travel together, with their claims, to a target in another process.
@@ -100,6 +105,11 @@ pub(crate) trait Parked: Send {
     }
     /// Sets the number with which the operation announces itself, if that is no round.
     fn admit(&mut self, _number: ArrivalNumber) {}
+    /// Takes apart operations that were parked as one, as no window covers all of them. Returns none if it is one
+    /// operation.
+    fn split(&mut self) -> Vec<(Claim, Box<dyn Parked>)> {
+        Vec::new()
+    }
     /// Fails the operation: its window has closed or does not exist, or the run has failed.
     fn refuse(self: Box<Self>);
 }

@@ -71,8 +71,8 @@ pub(super) struct Waiting {
 
 impl RoundWindows {
     /// Declares the windows, of which some may be known. Returns parked operations that none
-    /// covers.
-    pub(super) fn declare(&mut self, areas: &mut Areas) -> Vec<Waiting> {
+    /// covers. `credits` are the numbers of parked operations by source.
+    pub(super) fn declare(&mut self, areas: &mut Areas, credits: &mut [usize]) -> Vec<Waiting> {
         for (number, area) in areas.as_slice().iter().enumerate() {
             self.know(number, *area);
         }
@@ -83,12 +83,29 @@ impl RoundWindows {
         }
         let mut for_none = Vec::new();
         for waiting in std::mem::take(&mut self.parked) {
-            match self.covering(&waiting.claim) {
-                Some(at) => self.windows[at].parked.push(waiting),
-                None => for_none.push(waiting),
+            let Some(mut waiting) = self.park_for_window(waiting) else {
+                continue;
+            };
+            // Those that were parked as one may lie in several windows.
+            let parts = waiting.operation.split();
+            if parts.is_empty() {
+                for_none.push(waiting);
+                continue;
             }
+            credits[waiting.claim.source.index()] += parts.len() - 1;
+            let parts = parts.into_iter().map(|(claim, operation)| Waiting { claim, operation });
+            for_none.extend(parts.filter_map(|part| self.park_for_window(part)));
         }
         for_none
+    }
+
+    /// Keeps an operation that waits for the window that covers it. Returns one that none covers.
+    fn park_for_window(&mut self, waiting: Waiting) -> Option<Waiting> {
+        let Some(at) = self.covering(&waiting.claim) else {
+            return Some(waiting);
+        };
+        self.windows[at].parked.push(waiting);
+        None
     }
 
     /// Declares the only window. Returns `false` if an operation is parked that it does not cover.
@@ -162,6 +179,35 @@ impl RoundWindows {
             next += 1;
         }
         next - first
+    }
+
+    /// Counts the operations from number `first` on that may be parked as one, of which the first one waits for
+    /// window `at`, or for the windows to be declared. Returns the claim of all of them, too.
+    #[inline]
+    pub(super) fn count_as_one(
+        &self,
+        at: Option<usize>,
+        operations: &impl Together,
+        first: usize,
+    ) -> (usize, Claim) {
+        let (mut all, mut next) = (operations.claim(first), first + 1);
+        // In a window that is open, each waits for others to land.
+        if !operations.parks_as_one() || at.is_some_and(|at| self.windows[at].is_open()) {
+            return (1, all);
+        }
+        while next < operations.len() {
+            let claim = operations.claim(next);
+            let longer = Claim { end: claim.end, ..all };
+            let waits = match at {
+                Some(at) => self.windows[at].covers(&longer),
+                None => self.covering(&claim).is_none(),
+            };
+            if (claim.slot, claim.index) != (all.slot, all.end) || !waits {
+                break;
+            }
+            (all, next) = (longer, next + 1);
+        }
+        (next - first, all)
     }
 
     /// Decides about an operation. Sets `delayed` if it waits although its window is open.

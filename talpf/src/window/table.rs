@@ -136,8 +136,8 @@ impl WindowTable {
     }
 
     /// Posts or parks short operations of one source that arrive together. Those that may land are
-    /// posted under the lock, as many at a time as follow each other; the others are parked one by
-    /// one, or returned.
+    /// posted under the lock, as many at a time as follow each other; the others are parked, those
+    /// side by side as one with one credit if they may be, or returned.
     pub(crate) fn land_together(
         &self,
         lane: LaneNumber,
@@ -171,7 +171,10 @@ impl WindowTable {
                     }
                 }
                 Admission::WaitFlag(at) if self.has_credit(parked, claim.source) => {
-                    windows.park(at, Waiting { claim, operation: operations.park(first) });
+                    let (count, claim) = windows.count_as_one(at, operations, first);
+                    next = first + count;
+                    let operation = operations.park(first..next);
+                    windows.park(at, Waiting { claim, operation });
                     rest.has_parked = true;
                 }
                 Admission::WaitFlag(_) => rest.retry.push(first),
@@ -229,16 +232,27 @@ impl WindowTable {
     }
 
     /// Declares all windows of the round. Operations that none covers are refused.
-    pub(crate) fn declare(&self, lane: LaneNumber, round: Round, areas: &mut Areas) -> Freed {
+    pub(crate) fn declare(
+        &self,
+        lane: LaneNumber,
+        round: Round,
+        areas: &mut Areas,
+        has_landed: HasLanded<'_>,
+    ) -> Freed {
         let mut state = self.state.lock();
         let State { lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
         let Some(windows) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return freed;
         };
-        let refused = windows.declare(areas);
+        let refused = windows.declare(areas, parked);
         for waiting in &refused {
             unpark(parked, &waiting.claim, &mut freed);
+        }
+        // Parts of what was parked as one may lie in windows that are open.
+        for (at, window) in windows.windows().iter_mut().enumerate() {
+            window.admit_parked((lane, round, at), parked, has_landed, &mut freed);
+            self.note_delayed(window);
         }
         drop(state);
         refuse(refused);

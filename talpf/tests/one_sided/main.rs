@@ -16,6 +16,7 @@ mod device_faults;
 mod double_buffered_channel;
 mod dumps;
 mod early_puts;
+mod early_puts_together;
 mod failed_registration;
 mod failures;
 mod first_mistakes;

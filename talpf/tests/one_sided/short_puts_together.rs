@@ -7,14 +7,21 @@ use talpf::{Config, Context, Error, MemorySlot, PollingFrequency, Rank, SyncMode
 use talpf_runtime::Array;
 
 /// Makes an array that peers write to, with its slot.
-async fn inbox(ctx: &Context, len: usize) -> Result<(Array<u64>, MemorySlot<u64>), Error> {
+pub(crate) async fn inbox(
+    ctx: &Context,
+    len: usize,
+) -> Result<(Array<u64>, MemorySlot<u64>), Error> {
     let inbox = common::array(ctx, vec![0u64; len])?;
     let slot = ctx.register_global(&inbox).await?;
     Ok((inbox, slot))
 }
 
 /// Puts the numbers from 1 from rank 0 to rank 1.
-async fn numbers(ctx: &Context, slot: &MemorySlot<u64>, puts: usize) -> Result<(), Error> {
+pub(crate) async fn numbers(
+    ctx: &Context,
+    slot: &MemorySlot<u64>,
+    puts: usize,
+) -> Result<(), Error> {
     let round = ctx.round();
     for at in 0..puts {
         round.put_copy(&[at as u64 + 1], slot.at(Rank(1), at)).await?;

@@ -150,7 +150,7 @@ impl Together for Nothing {
         Post::All
     }
 
-    fn park(&self, _: usize) -> Box<dyn Parked> {
+    fn park(&self, _: Range<usize>) -> Box<dyn Parked> {
         Box::new(Nothing)
     }
 }

@@ -148,7 +148,7 @@ fn a_round_has_the_windows_it_declares_and_none_of_an_earlier_one() {
     for (round, end) in [(0, 20), (1, 20), (2, 10), (3, 20), (4, 10)] {
         let areas = [area(0, 10), area(10, 20)];
         let areas = &areas[..end as usize / 10];
-        drop(table.declare(LANE, Round(round), &mut areas_of(areas)));
+        drop(table.declare(LANE, Round(round), &mut areas_of(areas), LANDED));
         let guards: Vec<_> = areas.iter().map(|_| Shared::<Guard>::default()).collect();
         for (number, guard) in guards.iter().enumerate() {
             let window = (number, areas[number]);

@@ -158,5 +158,5 @@ fn settle(table: &WindowTable, has_landed: HasLanded<'_>) -> Freed {
 
 /// Declares the windows of the first round.
 fn declare(table: &WindowTable, areas: &[Area]) -> Freed {
-    table.declare(LANE, FIRST, &mut areas_of(areas))
+    table.declare(LANE, FIRST, &mut areas_of(areas), &|_| true)
 }
