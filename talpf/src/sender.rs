@@ -181,10 +181,7 @@ impl RoundState {
         let (sender, rank) = (&self.sender, self.rank);
         let has_landed = |source| sender.peers.has_landed(source, rank);
         let freed = sender.own.windows.declare(self.lane, self.number, windows, &has_landed);
-        if sender.peers.run_deferred(rank, freed) {
-            // Parked operations have landed.
-            sender.peers.notify(rank);
-        }
+        sender.peers.run_deferred(rank, freed);
     }
 }
 

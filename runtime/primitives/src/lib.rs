@@ -37,10 +37,10 @@ pub use self::cell::UnsafeCell;
 pub use self::held_locks::{
     Mutex, MutexGuard, assert_nothing_held, assert_nothing_held_here, note_entry, note_exit,
 };
+#[cfg(not(any(debug_assertions, talpf_loom, talpf_shuttle)))]
+pub use self::plain::BriefMutex;
 #[cfg(talpf_shuttle)]
 pub use self::plain::Local;
-#[cfg(not(any(debug_assertions, talpf_loom, talpf_shuttle)))]
-pub use self::plain::{BriefMutex, BriefMutexGuard};
 #[cfg(not(debug_assertions))]
 pub use self::plain::{Mutex, MutexGuard};
 #[cfg(not(debug_assertions))]
@@ -48,10 +48,6 @@ pub use self::unchecked::{assert_nothing_held, assert_nothing_held_here, note_en
 #[cfg(talpf_loom)]
 pub use loom::cell::UnsafeCell;
 
-/// The mutex for a few instructions, which is any other one in debug builds and in models.
+/// A mutex that one thread locks time and again: as any other one in debug builds and in models.
 #[cfg(any(debug_assertions, talpf_loom, talpf_shuttle))]
 pub type BriefMutex<T> = Mutex<T>;
-
-/// A [`BriefMutex`] that this thread has locked.
-#[cfg(any(debug_assertions, talpf_loom, talpf_shuttle))]
-pub type BriefMutexGuard<'a, T> = MutexGuard<'a, T>;

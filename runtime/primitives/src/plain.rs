@@ -11,11 +11,7 @@ pub use crossbeam_utils::sync::{Parker, Unparker};
 #[cfg_attr(debug_assertions, expect(unreachable_pub, reason = "wrapped by `held`"))]
 pub use parking_lot::{Mutex, MutexGuard};
 
-/// A mutex for a few instructions of one thread, time and again: its release is a store. A thread that finds it
-/// locked yields its core until it is not.
+/// A mutex that one thread locks time and again, mostly for a few instructions: its release is a store. A thread that
+/// finds it locked yields its core again and again, until it is not.
 #[cfg(not(debug_assertions))]
 pub type BriefMutex<T> = spin::mutex::SpinMutex<T, spin::Yield>;
-
-/// A [`BriefMutex`] that this thread has locked.
-#[cfg(not(debug_assertions))]
-pub type BriefMutexGuard<'a, T> = spin::mutex::SpinMutexGuard<'a, T, spin::Yield>;

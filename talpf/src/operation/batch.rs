@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use ibverbs_sim::RemoteAddress;
 use smallvec::SmallVec;
-use talpf_primitives::{BriefMutexGuard, Ordering};
+use talpf_primitives::Ordering;
 
 use super::batches::{Batch, BatchedPut, Batches};
 use super::chain::{PUTS, joined, post_chain};
@@ -48,7 +48,8 @@ impl Batches<Arc<RoundState>> {
         drop(round);
     }
 
-    /// Adds a put of the owner. Its bytes are copied.
+    /// Adds a put of the owner. Its bytes are copied. Returns `true` if the batch was empty: then the
+    /// caller wakes the polling task.
     #[inline(always)]
     pub(super) fn add(
         &self,
@@ -57,7 +58,7 @@ impl Batches<Arc<RoundState>> {
         route: Route<()>,
         bytes: &[u8],
         put: impl FnOnce((u32, u32)) -> BatchedPut,
-    ) {
+    ) -> bool {
         let mut batch = loop {
             let batch = self.each[number].lock();
             if batch.takes(target, route, bytes) {
@@ -74,19 +75,12 @@ impl Batches<Arc<RoundState>> {
             let left = self.empty(number, &mut batch);
             drop(batch);
             settle(left);
-        } else if is_first {
-            self.note_filled(number, batch);
+            return false;
         }
-    }
-
-    /// Marks a batch as filled, and wakes the polling task if it would not see that.
-    #[cold]
-    fn note_filled(&self, number: usize, batch: BriefMutexGuard<'_, Batch<Arc<RoundState>>>) {
-        self.occupancy.fill(number);
-        let is_unseen = |round: &&Arc<RoundState>| round.sender.own.poller.is_asleep();
-        let round = batch.round.as_ref().filter(is_unseen).cloned();
-        drop(batch);
-        round.iter().for_each(|round| round.sender.own.wake_poller());
+        if is_first {
+            self.occupancy.fill(number);
+        }
+        is_first
     }
 
     /// Posts the puts of a batch.

@@ -2,9 +2,9 @@
 //!
 //! The bits of the first word are changed by the owner of a batch, those of the second by the
 //! thread that has locked it. The polling task must not sleep while a batch is filled: the thread
-//! that adds the first put sets the bit and then checks for a sleeping polling task, in which case
-//! it posts the put itself; the task announces its sleep and then checks the bits. Both change the
-//! word of the bits, so the later one sees what the other did before.
+//! that adds the first put sets the bit and then wakes the polling task, if that sleeps; the task
+//! announces its sleep and then checks the bits. Both change the word of the bits, so the later one
+//! sees what the other did before.
 
 use talpf_primitives::{AtomicU32, Ordering};
 
@@ -88,11 +88,13 @@ mod loom_tests {
         fn add(&self) {
             let mut batch = self.batch.lock();
             *batch += 1;
-            if *batch == 1 {
+            let is_first = *batch == 1;
+            if is_first {
                 self.occupancy.fill(0);
-                if self.sleeper.is_asleep() {
-                    self.sleeper.wake();
-                }
+            }
+            drop(batch);
+            if is_first {
+                self.sleeper.wake();
             }
         }
     }

@@ -122,7 +122,9 @@ impl OpenRound {
         let (slot, called_ns) = (slot.number, Cell::new(origin.tracer.clock()));
         let put = |bytes| BatchedPut { slot, index, end, remote, called_ns, bytes };
         let route = if windowed { Route::Window(()) } else { Route::Direct };
-        origin.batches.add(batch, target, route, bytes, put);
+        if origin.batches.add(batch, target, route, bytes, put) {
+            origin.own.wake_poller();
+        }
         true
     }
 

@@ -15,7 +15,8 @@ impl ParkedCount {
         ParkedCount(AtomicU32::new(0))
     }
 
-    /// Notes that an operation, which still has a handle of the round, is about to be parked.
+    /// Notes that an operation is about to be parked, which still has a handle of the round, or is a part of one that
+    /// is parked.
     pub(crate) fn enter(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -26,8 +27,8 @@ impl ParkedCount {
         self.0.fetch_sub(1, Ordering::AcqRel) == AWAITED | 1
     }
 
-    /// Returns `true` if operations are parked, for a sync that waits for them then. None is added
-    /// once the round is posted.
+    /// Returns `true` if operations are parked, for a sync that waits for them then. Once the round is posted, only
+    /// parts of those are added.
     pub(crate) fn must_wait(&self) -> bool {
         self.0.fetch_or(AWAITED, Ordering::AcqRel) & !AWAITED > 0
     }

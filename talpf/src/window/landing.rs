@@ -105,8 +105,8 @@ pub(crate) trait Parked: Send {
     }
     /// Sets the number with which the operation announces itself, if that is no round.
     fn admit(&mut self, _number: ArrivalNumber) {}
-    /// Takes apart operations that were parked as one, as no window covers all of them. Returns none if it is one
-    /// operation.
+    /// Takes apart operations that were parked as one, as no window covers all of them: the parts take its place, and
+    /// it is dropped. Returns none if it is one operation.
     fn split(&mut self) -> Vec<(Claim, Box<dyn Parked>)> {
         Vec::new()
     }

@@ -38,7 +38,7 @@ pub(crate) struct WindowTable {
 pub(super) struct State {
     /// Rounds by lane; the first lane lies beside the lock, as peers come here with every put.
     pub(super) lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
-    /// Number of parked operations by source, up to the last one that had any.
+    /// Number of parked operations by source, up to the last one that had any; those that were parked as one are one.
     pub(super) parked: Vec<usize>,
     /// Reason of the failure after which nothing lands any more.
     pub(super) failed: Option<Arc<str>>,
