@@ -46,15 +46,16 @@ pub(super) fn measure(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn other(ctx: &Context) -> Rank {
-    Rank(1 - ctx.rank().0)
+/// Returns the rank after that of a context, in a ring: of two, the other one.
+fn next(ctx: &Context) -> Rank {
+    Rank((ctx.rank().0 + 1) % ctx.size())
 }
 
 /// Measures supersteps in which each rank puts `count` numbers one by one to the next rank.
 async fn puts(ctx: Context, count: usize) -> Result<Vec<f64>, Error> {
     let inbox = Array::new(ctx.group(), vec![0u64; count], count)?;
     let slot = ctx.register_global(&inbox).await?;
-    let (next, steps) = (Rank((ctx.rank().0 + 1) % ctx.size()), PUTS / count);
+    let (next, steps) = (next(&ctx), PUTS / count);
     let mut samples = Vec::new();
     for _ in 0..=REPETITIONS {
         ctx.sync(SyncMode::DEFAULT).await?;
@@ -88,7 +89,7 @@ async fn bytes(ctx: Context) -> Result<f64, Error> {
         for _ in 0..STEPS_OF_BYTES {
             let round = ctx.round();
             let sync = ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
-            from = round.put(from, slot.at(other(&ctx), 0)).await?;
+            from = round.put(from, slot.at(next(&ctx), 0)).await?;
             drop(round);
             sync.await?;
         }
