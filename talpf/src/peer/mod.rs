@@ -241,7 +241,8 @@ impl Peers {
         }
     }
 
-    /// Returns the number of windows of `target` that have opened, wrapping, if it is local.
+    /// Returns the number of times that a window of `target`, if it is local, has opened while a peer
+    /// waited for one, wrapping.
     #[inline]
     pub(crate) fn opened(&self, target: Rank) -> u32 {
         self.local(target).map_or(0, |peer| peer.windows.opened())

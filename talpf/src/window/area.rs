@@ -98,6 +98,18 @@ impl Area {
         }
     }
 
+    /// Returns the elements, if no other ones lie between them.
+    #[inline]
+    pub(super) fn consecutive(&self) -> Option<Range<u64>> {
+        let Rect { row, row_end, col, col_end } = self.rect;
+        let element = |row: u32, col: u32| u64::from(row) * self.cols + u64::from(col);
+        if u64::from(col_end) == self.cols && col == 0 {
+            Some(element(row, 0)..element(row_end, 0))
+        } else {
+            (row_end == row + 1).then(|| element(row, col)..element(row, col_end))
+        }
+    }
+
     fn covers_rectangle(&self, claim: &Claim) -> bool {
         claim.rectangle(self.cols).is_some_and(|(rows, cols)| {
             u64::from(self.rect.row) <= rows.start
@@ -189,7 +201,12 @@ mod tests {
                 rect.row <= r && r < rect.row_end && rect.col <= c && c < rect.col_end
             };
             let mut elements = claim.each_row().flat_map(|row| row.index..row.end);
-            prop_assert_eq!(area.covers(&claim), elements.all(inside));
+            let covers = area.covers(&claim);
+            prop_assert_eq!(covers, elements.all(inside));
+            if let Some(consecutive) = area.consecutive().filter(|_| pieces == 1 && len > 0) {
+                let ends_inside = consecutive.start <= index && end <= consecutive.end;
+                prop_assert_eq!(covers, ends_inside, "{:?}", consecutive);
+            }
         }
     }
 }

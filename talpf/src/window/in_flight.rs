@@ -1,4 +1,5 @@
-//! Operations that were admitted to a window and may not have landed.
+//! Operations that were admitted to a window and may not have landed, but for one that is being posted
+//! in an idle window (`idle_windows.rs`).
 //!
 //! A window takes operations of one kind. Reads do not exclude each other, so only their sources
 //! are kept. Changes wait for those that they overlap, so the kept ones are disjoint, in the order

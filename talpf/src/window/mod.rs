@@ -27,10 +27,12 @@
 mod area;
 mod areas;
 mod conflicts;
+mod idle_windows;
 mod in_flight;
 mod landing;
 mod posting;
 mod round;
+mod state;
 mod table;
 #[cfg(test)]
 mod tests;

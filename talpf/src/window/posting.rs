@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use super::in_flight::InFlight;
 use super::landing::{Admitted, Freed, HasLanded, Post};
 use super::round::{Waiting, unpark};
-use super::table::{State, WindowTable, refuse, round_of};
+use super::state::{State, round_of};
+use super::table::{WindowTable, refuse};
 use crate::rounds::MOST_AHEAD;
 
 impl WindowTable {
@@ -47,7 +48,7 @@ impl WindowTable {
         let posts: SmallVec<[Post; 16]> = operations.iter_mut().map(try_to_post).collect();
         let (mut again, mut has_posted) = (Vec::new(), false);
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        let State { lanes, parked, failed, .. } = &mut *state;
         let rounds = round_of(lanes, lane, round, MOST_AHEAD);
         let mut window = rounds.and_then(|windows| windows.windows().get_mut(at));
         if let Some(window) = &mut window {

@@ -2,7 +2,6 @@
 //!
 //! This file takes no lock: the table does.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -243,11 +242,10 @@ impl RoundWindows {
     #[cold]
     pub(super) fn note_flying(
         &mut self,
-        operations: &impl Together,
-        posted: Range<usize>,
+        claims: impl Iterator<Item = Claim>,
         has_landed: HasLanded<'_>,
     ) {
-        for claim in posted.map(|index| operations.claim(index)) {
+        for claim in claims {
             if let Some(at) = self.covering(&claim) {
                 self.windows[at].in_flight.add(&claim, has_landed);
             }
@@ -264,6 +262,11 @@ impl RoundWindows {
         let mut parked = std::mem::take(&mut self.parked);
         self.windows().iter_mut().for_each(|window| parked.append(&mut window.parked));
         parked
+    }
+
+    /// Returns `true` if the sync only waits for admitted operations to land.
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending
     }
 
     /// Returns `true` if every admitted operation has landed, so that the windows may close. From
@@ -320,6 +323,13 @@ impl Window {
     /// Returns `true` if an operation waits although the window is open.
     pub(super) fn has_delayed(&self) -> bool {
         self.is_open() && !self.parked.is_empty()
+    }
+
+    /// Returns `true` if the window is open and nothing is in flight in it, but perhaps for an operation
+    /// that [`IdleWindows`](super::idle_windows::IdleWindows) keep.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_open() && self.in_flight.is_empty() && self.parked.is_empty()
     }
 
     #[inline]

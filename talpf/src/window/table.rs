@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
-use smallvec::SmallVec;
 use talpf_primitives::Mutex;
 
 use super::landing::{EndedRound, HasLanded, Landing, Outcome, Post, Rest, Together, outcome_of};
-use super::round::{Admission, RoundWindows, Waiting, Window, unpark};
+use super::round::{Admission, Waiting, Window, unpark};
+use super::state::{State, round_of};
 use super::{Area, Areas, Claim, Freed};
 use crate::error::Error;
 use crate::held_guard::{HeldGuard, PoisonOnDrop};
@@ -28,20 +28,11 @@ pub(crate) struct WindowTable {
     /// Hint that is set while an operation is parked for a window that is open: it waits for another
     /// one to land, or for room to be posted. On a cache line of its own, as every pass reads it.
     delayed: CachePadded<AtomicBool>,
-    /// Number of windows that have opened, wrapping. Changed under the lock. On a cache line of its
-    /// own, as peers poll it.
+    /// Number of times that a window has opened while a peer waited for one, wrapping. Changed under
+    /// the lock. On a cache line of its own, as peers poll it.
     opened: CachePadded<AtomicU32>,
-    pub(super) state: Mutex<State>,
-}
-
-#[derive(Default)]
-pub(super) struct State {
-    /// Rounds by lane; the first lane lies beside the lock, as peers come here with every put.
-    pub(super) lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
-    /// Number of parked operations by source, up to the last one that had any; those that were parked as one are one.
-    pub(super) parked: Vec<usize>,
-    /// Reason of the failure after which nothing lands any more.
-    pub(super) failed: Option<Arc<str>>,
+    /// Begins a cache line, as peers come here with every put.
+    pub(super) state: CachePadded<Mutex<State>>,
 }
 
 impl WindowTable {
@@ -56,7 +47,7 @@ impl WindowTable {
             most_ahead,
             delayed: CachePadded::default(),
             opened: CachePadded::default(),
-            state: Mutex::new(state),
+            state: CachePadded::new(Mutex::new(state)),
         }
     }
 
@@ -89,7 +80,20 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> (Outcome<L>, Freed) {
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        if let Some(at) = state.idle.covering(lane, round, &claim) {
+            debug_assert!(state.is_idle(lane, round, at), "the entry is of an idle window");
+            let at = (lane, round, at);
+            if quick {
+                let post = operation.post();
+                state.note_posted(at, claim, post, has_landed);
+                return (outcome_of(post, operation), Freed::default());
+            }
+            state.idle.begin_to_post(at, &claim);
+            drop(state);
+            return self.post_outside(at, claim, operation, has_landed);
+        }
+        state.note_posting(lane, round);
+        let State { idle, is_awaited, lanes, parked, failed } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
@@ -100,6 +104,7 @@ impl WindowTable {
         let at = match windows.admit(&claim, has_landed, &self.delayed) {
             Admission::Lands(at) => at,
             Admission::WaitFlag(_) if operation.is_patient() => {
+                *is_awaited = true;
                 return (Outcome::Retry(operation), Freed::default());
             }
             Admission::WaitFlag(at) => {
@@ -117,19 +122,38 @@ impl WindowTable {
         if quick {
             let post = operation.post();
             window.in_flight.note_posted(&claim, post, has_landed);
+            if !window.is_idle() {
+                idle.forget(lane, round);
+            }
             return (outcome_of(post, operation), Freed::default());
         }
         window.in_flight.begin_to_post(&claim);
+        idle.forget(lane, round);
         drop(state);
+        self.post_outside((lane, round, at), claim, operation, has_landed)
+    }
+
+    /// Posts an operation that window `at` has admitted and notes as being posted. The caller holds no lock.
+    #[inline]
+    fn post_outside<L: Landing>(
+        &self,
+        at: (LaneNumber, Round, usize),
+        claim: Claim,
+        mut operation: L,
+        has_landed: HasLanded<'_>,
+    ) -> (Outcome<L>, Freed) {
         let post = operation.post();
-        let mut state = self.state.lock();
+        let (mut state, mut freed) = (self.state.lock(), Freed::default());
+        if state.idle.end_to_post(at) {
+            state.note_posted(at, claim, post, has_landed);
+            return (outcome_of(post, operation), freed);
+        }
         let State { lanes, parked, .. } = &mut *state;
-        let mut freed = Freed::default();
-        let windows = round_of(lanes, lane, round, MOST_AHEAD);
-        if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(at)) {
+        let windows = round_of(lanes, at.0, at.1, MOST_AHEAD);
+        if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(at.2)) {
             window.in_flight.end_to_post(&claim);
             window.in_flight.note_posted(&claim, post, has_landed);
-            window.admit_parked((lane, round, at), parked, has_landed, &mut freed);
+            window.admit_parked(at, parked, has_landed, &mut freed);
         }
         drop(state);
         (outcome_of(post, operation), freed)
@@ -145,18 +169,33 @@ impl WindowTable {
         operations: &impl Together,
         has_landed: HasLanded<'_>,
     ) -> Rest {
-        let mut rest = Rest::default();
+        let (mut rest, mut next) = (Rest::default(), 0);
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        while let Some((at, run)) = state.idle.covered_from(next, lane, round, operations) {
+            debug_assert!(state.is_idle(lane, round, at), "the entry is of an idle window");
+            next = run.end;
+            match operations.post(run.clone()) {
+                Post::All if has_landed(operations.claim(run.start).source) => {}
+                Post::All => {
+                    let claims = run.map(|index| operations.claim(index));
+                    state.note_in_flight((lane, round, at), claims, has_landed);
+                }
+                _ => rest.retry.extend(run),
+            }
+        }
+        if next == operations.len() {
+            return rest;
+        }
+        state.note_posting(lane, round);
+        let State { idle, lanes, parked, failed, .. } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
-            rest.refused = Some(0);
+            rest.refused = Some(next);
             return rest;
         };
         if self.notes {
-            (0..operations.len()).for_each(|index| windows.notes.add(operations.claim(index)));
+            (next..operations.len()).for_each(|index| windows.notes.add(operations.claim(index)));
         }
-        let mut next = 0;
         while next < operations.len() {
             let first = next;
             let claim = operations.claim(first);
@@ -166,7 +205,11 @@ impl WindowTable {
                     next = first + windows.count_landing(at, operations, first, has_landed);
                     match operations.post(first..next) {
                         Post::All if has_landed(claim.source) => {}
-                        Post::All => windows.note_flying(operations, first..next, has_landed),
+                        Post::All => {
+                            idle.forget(lane, round);
+                            let claims = (first..next).map(|index| operations.claim(index));
+                            windows.note_flying(claims, has_landed);
+                        }
                         _ => rest.retry.extend(first..next),
                     }
                 }
@@ -240,7 +283,8 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, parked, .. } = &mut *state;
+        state.note_posting(lane, round);
+        let State { idle, lanes, parked, .. } = &mut *state;
         let mut freed = Freed::default();
         let Some(windows) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return freed;
@@ -252,6 +296,9 @@ impl WindowTable {
         // Parts of what was parked as one may lie in windows that are open.
         for (at, window) in windows.windows().iter_mut().enumerate() {
             window.admit_parked((lane, round, at), parked, has_landed, &mut freed);
+            if window.is_open() && !window.is_idle() {
+                idle.forget(lane, round);
+            }
             self.note_delayed(window);
         }
         drop(state);
@@ -274,18 +321,24 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> (Freed, bool) {
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        let State { idle, is_awaited, lanes, parked, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut is_declared = false;
         match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
             Some(windows) => {
                 is_declared = is_only && windows.declare_only(window.1);
                 let at = (lane, round, window.0);
+                let (area, takes_more) = (window.1, !windows.is_ending() && !self.notes);
                 let window = windows.open(window, guard);
                 window.admit_parked(at, parked, has_landed, &mut freed);
                 self.note_delayed(window);
-                let opened = self.opened.load(Ordering::Relaxed);
-                self.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
+                if takes_more && window.is_idle() {
+                    idle.add(at, &area);
+                }
+                if std::mem::take(is_awaited) {
+                    let opened = self.opened.load(Ordering::Relaxed);
+                    self.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
+                }
             }
             None => {
                 // The round ended before its region was free: nothing was expected in it, or the
@@ -305,7 +358,7 @@ impl WindowTable {
     /// the windows whose admitted operations have landed.
     pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        let State { lanes, parked, failed, .. } = &mut *state;
         let mut freed = Freed::default();
         let mut delayed = false;
         let rounds = lanes.iter_mut().enumerate().flat_map(|(lane, rounds)| {
@@ -333,7 +386,11 @@ impl WindowTable {
     /// window once its admitted operations have landed.
     pub(crate) fn fail(&self, reason: &Arc<str>) {
         let mut state = self.state.lock();
-        let State { lanes, parked, failed } = &mut *state;
+        if let Some((lane, round)) = state.idle.round_of_posting() {
+            state.note_posting(lane, round);
+        }
+        let State { idle, lanes, parked, failed, .. } = &mut *state;
+        idle.forget_all();
         failed.get_or_insert_with(|| Arc::clone(reason));
         parked.fill(0);
         let mut refused = Vec::new();
@@ -354,7 +411,9 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> Option<EndedRound> {
         let mut state = self.state.lock();
-        let State { lanes, parked, .. } = &mut *state;
+        state.note_posting(lane, round);
+        let State { idle, lanes, parked, .. } = &mut *state;
+        idle.forget(lane, round);
         let mut over = EndedRound::default();
         let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return Some(over);
@@ -372,6 +431,7 @@ impl WindowTable {
     /// Drops every window and every parked operation, at the end of the run.
     pub(crate) fn clear(&self) {
         let mut state = self.state.lock();
+        state.idle.forget_all();
         let lanes = std::mem::take(&mut state.lanes);
         drop(state);
         drop(lanes);
@@ -391,7 +451,7 @@ impl WindowTable {
         self.delayed.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of windows that have opened so far, wrapping. A hint.
+    /// Returns the number of times that a window has opened while a peer waited for one, wrapping. A hint.
     #[inline]
     pub(crate) fn opened(&self) -> u32 {
         self.opened.load(Ordering::Relaxed)
@@ -403,20 +463,6 @@ impl WindowTable {
         let counts = state.parked.iter().enumerate();
         counts.filter(|(_, count)| **count > 0).map(|(r, count)| (Rank(r as u32), *count)).collect()
     }
-}
-
-/// Returns the windows of a round that has not ended and is less than `most_ahead` rounds ahead.
-#[inline(always)]
-pub(super) fn round_of(
-    lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
-    lane: LaneNumber,
-    round: Round,
-    most_ahead: u64,
-) -> Option<&mut RoundWindows> {
-    if lanes.len() <= lane.index() {
-        lanes.resize_with(lane.index() + 1, Rounds::default);
-    }
-    lanes[lane.index()].entry(round, most_ahead, RoundWindows::default)
 }
 
 pub(super) fn refuse(refused: Vec<Waiting>) {

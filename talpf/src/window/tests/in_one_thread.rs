@@ -75,6 +75,24 @@ fn the_only_window_is_declared_as_it_opens_unless_something_is_parked_that_it_do
 }
 
 #[test]
+fn a_get_in_one_of_two_windows_that_share_elements_keeps_the_guard_of_that_one() {
+    let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
+    let [first, second] = [area(0, 10), area(5, 15)].map(|of| Area { kind: Kind::Read, ..of });
+    drop(declare(&table, &[first, second]));
+    drop(open(&table, FIRST, (1, second), guard.give(), LANDED));
+    let (get, fate) = put(&guard);
+    let claim = Claim { kind: Kind::Read, ..claim(0, 5, 8) };
+    let (outcome, freed) = table.land(LANE, FIRST, claim, true, get, FLYING);
+    assert!(matches!(outcome, Outcome::Posted(_)) && freed.is_nothing());
+    assert_eq!(fate.counts(), (1, 0));
+    table.fail(&"a failure".into());
+    drop(settle(&table, FLYING));
+    assert!(!guard.dropped.load(Ordering::SeqCst), "an operation is under way in its region");
+    drop(settle(&table, LANDED));
+    assert!(guard.dropped.load(Ordering::SeqCst));
+}
+
+#[test]
 fn a_patient_operation_comes_back_until_its_window_is_open() {
     let (table, guard) = (WindowTable::new(1, 1), Shared::<Guard>::default());
     let opened = table.opened();
@@ -84,6 +102,9 @@ fn a_patient_operation_comes_back_until_its_window_is_open() {
     assert_eq!(table.opened(), opened);
     drop(table.open(LANE, FIRST, (0, area(0, 10)), true, guard.give(), LANDED));
     assert_eq!(table.opened(), opened + 1);
+    let other = Shared::<Guard>::default().give();
+    drop(table.open(LANE, Round(1), (0, area(0, 10)), true, other, LANDED));
+    assert_eq!(table.opened(), opened + 1, "nobody waited");
     let Outcome::Retry(Patient(early)) = early else {
         panic!("it waits for a window");
     };
@@ -268,6 +289,9 @@ fn a_round_that_is_ending_takes_nothing_more() {
     assert!(matches!(posted.0, Outcome::Posted(_)));
     assert!(table.end(LANE, FIRST, FLYING).is_none());
     assert!(matches!(land(&table, 0, claim(0, 5, 6), put(&guard).0), Outcome::Refused(_)));
+    let other = Shared::<Guard>::default().give();
+    drop(open(&table, FIRST, (1, area(10, 20)), other, FLYING));
+    assert!(matches!(land(&table, 0, claim(0, 15, 16), put(&guard).0), Outcome::Refused(_)));
     assert!(table.end(LANE, FIRST, LANDED).is_some());
 }
 

@@ -5,6 +5,8 @@ mod in_one_thread;
 #[cfg(talpf_loom)]
 mod loom_models;
 #[cfg(not(talpf_loom))]
+mod outside_the_lock;
+#[cfg(not(talpf_loom))]
 mod posting;
 
 use std::sync::Arc as Shared;
