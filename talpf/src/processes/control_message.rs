@@ -1,14 +1,19 @@
 //! Control messages between processes, and their encoding.
 //!
-//! Numbers are little-endian; the first byte is the kind.
+//! The first byte is the kind. The numbers that follow have as many bytes as they need (LEB128), so that
+//! a put of eight bytes fits into a slot of a ring in shared memory. Those of `Gather` and `Failed` are of
+//! fixed length and little-endian, as processes of any version exchange their versions and fail by these.
 
-use ibverbs_sim::{RemoteAddress, RemoteKey};
+use ibverbs_sim::RemoteAddress;
 use talpf_traces::ClockReading;
 
 use super::WindowRequest;
-use crate::notification::{Notification, NotifiedClaim};
-use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
-use crate::window::{Claim, Kind};
+use super::encoding::{
+    Reader, write_claim, write_notified, write_numbers, write_remote, write_request,
+};
+use crate::notification::NotifiedClaim;
+use crate::numbers::{ArrivalNumber, Rank};
+use crate::window::Claim;
 
 /// Ranks between which a control message goes. What concerns whole processes goes between their first
 /// ranks.
@@ -70,9 +75,6 @@ pub(super) enum ControlMessage<'a> {
     ClockReading(ClockReading),
 }
 
-/// The kinds of claims, by their numbers in messages.
-const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
-
 const WINDOW_REQUEST: u8 = 0;
 const WINDOW_GRANT: u8 = 1;
 const WINDOW_REFUSAL: u8 = 2;
@@ -100,63 +102,59 @@ impl<'a> ControlMessage<'a> {
     pub(super) fn to_bytes(self, Envelope { source, target }: Envelope) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + self.data().len());
         bytes.push(self.kind());
-        bytes.extend(source.0.to_le_bytes());
-        bytes.extend(target.0.to_le_bytes());
+        if self.has_fixed_numbers() {
+            bytes.extend([source.0, target.0].map(u32::to_le_bytes).concat());
+        } else {
+            write_numbers(&mut bytes, [source.0, target.0]);
+        }
         match self {
             ControlMessage::WindowRequest { number, request, claim } => {
-                bytes.extend(number.to_le_bytes());
+                write_numbers(&mut bytes, [number]);
                 write_claim(&mut bytes, request, claim);
             }
             ControlMessage::Put { landed, request, claim, remote, .. } => {
-                bytes.extend(landed.to_le_bytes());
+                write_numbers(&mut bytes, [landed]);
                 write_claim(&mut bytes, request, claim);
-                bytes.extend(remote.address.to_le_bytes());
-                bytes.extend(remote.key.to_u32().to_le_bytes());
+                write_remote(&mut bytes, remote);
             }
             ControlMessage::Puts { landed, request, .. } => {
-                bytes.extend(landed.to_le_bytes());
+                write_numbers(&mut bytes, [landed]);
                 write_request(&mut bytes, request);
             }
             ControlMessage::PutRefusal { request, claim } => {
                 write_claim(&mut bytes, request, claim);
             }
             ControlMessage::InboxRequest { number, notified } => {
-                bytes.extend(number.to_le_bytes());
+                write_numbers(&mut bytes, [number]);
                 write_notified(&mut bytes, notified);
             }
             ControlMessage::NotifiedPut { landed, notified, remote, .. } => {
-                bytes.extend(landed.to_le_bytes());
+                write_numbers(&mut bytes, [landed]);
                 write_notified(&mut bytes, notified);
-                bytes.extend(remote.address.to_le_bytes());
-                bytes.extend(remote.key.to_u32().to_le_bytes());
+                write_remote(&mut bytes, remote);
             }
             ControlMessage::InboxGrant { number, arrival } => {
-                bytes.extend(number.to_le_bytes());
-                bytes.extend(arrival.0.to_le_bytes());
+                write_numbers(&mut bytes, [number, arrival.0]);
             }
             ControlMessage::InboxRefusal { ids, notified } => {
-                bytes.extend(ids.to_le_bytes());
+                write_numbers(&mut bytes, [ids]);
                 write_notified(&mut bytes, notified);
             }
             ControlMessage::Landed { landed: number }
             | ControlMessage::WindowGrant { number }
             | ControlMessage::WindowRefusal { number }
-            | ControlMessage::ClockQuestion { number }
-            | ControlMessage::Failed { first: Rank(number), .. } => {
-                bytes.extend(number.to_le_bytes());
-            }
+            | ControlMessage::ClockQuestion { number } => write_numbers(&mut bytes, [number]),
             ControlMessage::Gather { number, .. } => bytes.extend(number.to_le_bytes()),
+            ControlMessage::Failed { first, .. } => bytes.extend(first.0.to_le_bytes()),
             ControlMessage::Published { slot, name_bytes, .. } => {
-                bytes.extend(slot.to_le_bytes());
-                bytes.extend(name_bytes.to_le_bytes());
+                write_numbers(&mut bytes, [slot, name_bytes]);
             }
             ControlMessage::ClockAnswer { number, time_ns } => {
-                bytes.extend(number.to_le_bytes());
-                bytes.extend(time_ns.to_le_bytes());
+                write_numbers(&mut bytes, [number]);
+                write_numbers(&mut bytes, [time_ns]);
             }
             ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns }) => {
-                let times = [here_ns, there_ns, error_ns];
-                bytes.extend(times.into_iter().flat_map(u64::to_le_bytes));
+                write_numbers(&mut bytes, [here_ns, there_ns, error_ns]);
             }
             ControlMessage::Idle(_) | ControlMessage::Finished => {}
         }
@@ -180,6 +178,10 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::InboxRefusal { notified, .. } => notified.claim.source == to,
             _ => true,
         }
+    }
+
+    fn has_fixed_numbers(self) -> bool {
+        matches!(self, ControlMessage::Gather { .. } | ControlMessage::Failed { .. })
     }
 
     fn kind(self) -> u8 {
@@ -223,80 +225,82 @@ impl<'a> ControlMessage<'a> {
     pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<(Envelope, Self)> {
         let (kind, rest) = bytes.split_first()?;
         let mut reader = Reader(rest);
-        let envelope = Envelope { source: Rank(reader.word()?), target: Rank(reader.word()?) };
+        let (source, target) = if matches!(*kind, GATHER | FAILED) {
+            (u32::from_le_bytes(reader.fixed()?), u32::from_le_bytes(reader.fixed()?))
+        } else {
+            (reader.number()?, reader.number()?)
+        };
+        let envelope = Envelope { source: Rank(source), target: Rank(target) };
         Some((envelope, Self::from_kind(*kind, reader)?))
     }
 
     fn from_kind(kind: u8, mut reader: Reader<'a>) -> Option<Self> {
         let message = match kind {
             WINDOW_REQUEST => {
-                let number = reader.word()?;
+                let number = reader.number()?;
                 let (request, claim) = reader.claim()?;
                 ControlMessage::WindowRequest { number, request, claim }
             }
             PUT => {
-                let landed = reader.word()?;
+                let landed = reader.number()?;
                 let (request, claim) = reader.claim()?;
-                let (address, key) = (reader.long()?, RemoteKey::from_u32(reader.word()?));
-                let remote = RemoteAddress { address, key };
-                let bytes = reader.0;
+                let (remote, bytes) = (reader.remote()?, reader.0);
                 return Some(ControlMessage::Put { landed, request, claim, remote, bytes });
             }
             PUTS => {
-                let (landed, request) = (reader.word()?, reader.request()?);
+                let (landed, request) = (reader.number()?, reader.request()?);
                 return Some(ControlMessage::Puts { landed, request, puts: reader.0 });
             }
             PUT_REFUSAL => {
                 let (request, claim) = reader.claim()?;
                 ControlMessage::PutRefusal { request, claim }
             }
-            LANDED => ControlMessage::Landed { landed: reader.word()? },
+            LANDED => ControlMessage::Landed { landed: reader.number()? },
             INBOX_REQUEST => {
-                let (number, notified) = (reader.word()?, reader.notified()?);
+                let (number, notified) = (reader.number()?, reader.notified()?);
                 ControlMessage::InboxRequest { number, notified }
             }
             NOTIFIED_PUT => {
-                let (landed, notified) = (reader.word()?, reader.notified()?);
-                let (address, key) = (reader.long()?, RemoteKey::from_u32(reader.word()?));
-                let (remote, bytes) = (RemoteAddress { address, key }, reader.0);
+                let (landed, notified) = (reader.number()?, reader.notified()?);
+                let (remote, bytes) = (reader.remote()?, reader.0);
                 return Some(ControlMessage::NotifiedPut { landed, notified, remote, bytes });
             }
             INBOX_GRANT => {
-                let (number, arrival) = (reader.word()?, ArrivalNumber(reader.word()?));
+                let (number, arrival) = (reader.number()?, ArrivalNumber(reader.number()?));
                 ControlMessage::InboxGrant { number, arrival }
             }
             INBOX_REFUSAL => {
-                let (ids, notified) = (reader.word()?, reader.notified()?);
+                let (ids, notified) = (reader.number()?, reader.notified()?);
                 ControlMessage::InboxRefusal { ids, notified }
             }
-            WINDOW_GRANT => ControlMessage::WindowGrant { number: reader.word()? },
-            WINDOW_REFUSAL => ControlMessage::WindowRefusal { number: reader.word()? },
+            WINDOW_GRANT => ControlMessage::WindowGrant { number: reader.number()? },
+            WINDOW_REFUSAL => ControlMessage::WindowRefusal { number: reader.number()? },
+            IDLE => return Some(ControlMessage::Idle(reader.0)),
             GATHER => {
-                let number = reader.long()?;
+                let number = u64::from_le_bytes(reader.fixed()?);
                 return Some(ControlMessage::Gather { number, part: reader.0 });
             }
-            IDLE => return Some(ControlMessage::Idle(reader.0)),
             FAILED => {
-                let first = Rank(reader.word()?);
+                let first = Rank(u32::from_le_bytes(reader.fixed()?));
                 return Some(ControlMessage::Failed {
                     first,
                     reason: std::str::from_utf8(reader.0).ok()?,
                 });
             }
             PUBLISHED => {
-                let (slot, name_bytes) = (reader.word()?, reader.word()?);
+                let (slot, name_bytes) = (reader.number()?, reader.number()?);
                 let text = str::from_utf8(reader.0).ok()?;
                 return Some(ControlMessage::Published { slot, name_bytes, text });
             }
             FINISHED => ControlMessage::Finished,
-            CLOCK_QUESTION => ControlMessage::ClockQuestion { number: reader.word()? },
+            CLOCK_QUESTION => ControlMessage::ClockQuestion { number: reader.number()? },
             CLOCK_ANSWER => {
-                let (number, time_ns) = (reader.word()?, reader.long()?);
+                let (number, time_ns) = (reader.number()?, reader.number()?);
                 ControlMessage::ClockAnswer { number, time_ns }
             }
             CLOCK_READING => {
-                let (here_ns, there_ns) = (reader.long()?, reader.long()?);
-                let error_ns = reader.long()?;
+                let (here_ns, there_ns) = (reader.number()?, reader.number()?);
+                let error_ns = reader.number()?;
                 ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns })
             }
             _ => return None,
@@ -305,90 +309,18 @@ impl<'a> ControlMessage<'a> {
     }
 }
 
-/// Writes a claim, and the windows that it is for.
-fn write_claim(bytes: &mut Vec<u8>, request: WindowRequest, claim: Claim) {
-    write_request(bytes, request);
-    write_elements(bytes, claim);
-}
-
-fn write_request(bytes: &mut Vec<u8>, request: WindowRequest) {
-    let WindowRequest { target, lane, round } = request;
-    bytes.push(lane.0);
-    bytes.extend(target.0.to_le_bytes());
-    bytes.extend(round.0.to_le_bytes());
-}
-
-/// Writes a notification, and the claim of its put.
-fn write_notified(bytes: &mut Vec<u8>, notified: NotifiedClaim) {
-    let NotifiedClaim { notification: Notification { id, value, .. }, claim } = notified;
-    bytes.extend(id.to_le_bytes());
-    bytes.extend(value.to_le_bytes());
-    write_elements(bytes, claim);
-}
-
-fn write_elements(bytes: &mut Vec<u8>, claim: Claim) {
-    bytes.extend([claim.kind as u8, u8::from(claim.raw)]);
-    bytes.extend(claim.source.0.to_le_bytes());
-    bytes.extend(claim.slot.to_le_bytes());
-    bytes.extend(claim.index.to_le_bytes());
-    bytes.extend(claim.end.to_le_bytes());
-    bytes.extend(claim.rows.to_le_bytes());
-    bytes.extend(claim.stride.to_le_bytes());
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn chunk<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (chunk, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*chunk)
-    }
-
-    /// Reads what [`write_claim`] has written.
-    fn claim(&mut self) -> Option<(WindowRequest, Claim)> {
-        Some((self.request()?, self.elements()?))
-    }
-
-    fn request(&mut self) -> Option<WindowRequest> {
-        let lane = LaneNumber(self.byte()?);
-        let (target, round) = (Rank(self.word()?), Round(self.long()?));
-        Some(WindowRequest { target, lane, round })
-    }
-
-    /// Reads what [`write_notified`] has written.
-    fn notified(&mut self) -> Option<NotifiedClaim> {
-        let (id, value, claim) = (self.word()?, self.word()?, self.elements()?);
-        let source = claim.source;
-        Some(NotifiedClaim { notification: Notification { source, id, value }, claim })
-    }
-
-    fn elements(&mut self) -> Option<Claim> {
-        let kind = *KINDS.get(usize::from(self.byte()?))?;
-        let raw = self.byte()? != 0;
-        let (source, slot) = (Rank(self.word()?), self.word()?);
-        let (index, end) = (self.long()?, self.long()?);
-        let (rows, stride) = (self.word()?, self.word()?);
-        Some(Claim { source, slot, index, end, rows, stride, kind, raw })
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        Some(u8::from_le_bytes(self.chunk()?))
-    }
-
-    fn word(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.chunk()?))
-    }
-
-    fn long(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.chunk()?))
-    }
-}
-
 #[cfg(all(test, not(talpf_loom)))]
 mod tests {
+    use super::super::encoding::KINDS;
     use super::*;
+    use crate::notification::Notification;
+    use crate::numbers::{LaneNumber, Round};
+    use crate::window::Kind;
+    use ibverbs_sim::RemoteKey;
     use proptest::prelude::*;
+
+    /// Bytes of a slot, less the header of a frame, the length of a packet, and its kind.
+    const FITS_SLOT: usize = 56 - 8 - 4 - 1;
 
     proptest! {
         #[test]
@@ -438,6 +370,22 @@ mod tests {
             let sent = message.to_bytes(envelope);
             prop_assert!(sent.len() <= HEAD + message.data().len());
             prop_assert_eq!(ControlMessage::from_bytes(&sent), Some((envelope, message)));
+        }
+
+        /// The frame of the message then fits the slot of a ring of the rail `shm`.
+        #[test]
+        fn a_put_of_eight_bytes_is_short_in_a_run_that_is_long(
+            ranks in (0..128u32, 0..128u32), slot in 0..128u32, index in 0..1u64 << 14,
+            landed in 0..1u32 << 28, round in 0..1u64 << 28, address in 0..1u64 << 47, key: u32,
+        ) {
+            let (source, target) = (Rank(ranks.0), Rank(ranks.1));
+            let request = WindowRequest { target, lane: LaneNumber(0), round: Round(round) };
+            let (end, kind) = (index + 1, Kind::Write);
+            let claim = Claim { source, slot, index, end, rows: 1, stride: 0, kind, raw: false };
+            let remote = RemoteAddress { address, key: RemoteKey::from_u32(key) };
+            let put = ControlMessage::Put { landed, request, claim, remote, bytes: &[7; 8] };
+            let envelope = Envelope { source, target };
+            prop_assert!(put.to_bytes(envelope).len() <= FITS_SLOT);
         }
 
         #[test]

@@ -50,6 +50,7 @@ mod distribution;
 mod eager_counts;
 mod eager_put;
 mod eager_puts;
+mod encoding;
 mod event_watch;
 mod finish;
 mod handshake;

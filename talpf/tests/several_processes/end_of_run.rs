@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::common::{self, Gate};
 use ibverbs_sim::{SocketWire, Wire};
+use integer_encoding::VarInt;
 use talpf::{Error, Rank, SyncMode};
 
 /// Rank 1 uses the memory of rank 0 after the main of that has ended.
@@ -84,8 +85,7 @@ impl Wire for Slow {
 
     fn send(&self, to: u32, packet: Vec<u8>) {
         // A datagram that lets an operation land, and its number.
-        let granted = [0u32, 1, LAST].map(u32::to_le_bytes).concat();
-        if packet == [&[0, 1][..], &granted].concat() {
+        if packet == [&[0, 1][..], &numbers([0, 1, LAST.into()])].concat() {
             thread::sleep(Duration::from_millis(10));
         }
         self.0.send(to, packet);
@@ -105,7 +105,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 const PLACEMENT: usize = 35;
 
 /// Makes a message of the rail of packets, with one packet of the device.
@@ -117,8 +117,18 @@ fn framed(packet: &[u8]) -> Vec<u8> {
 
 /// Makes a message with a datagram of rank 1 for rank 0: its kind, and what follows the ranks.
 fn datagram(kind: u8, bytes: &[u8]) -> Vec<u8> {
+    framed(&[&[0, kind, 1, 0], bytes].concat())
+}
+
+/// Makes a message with the part of rank 1 in a collective call.
+fn gathered(call: u64, part: &[u8]) -> Vec<u8> {
     let ranks = [1u32, 0].map(u32::to_le_bytes).concat();
-    framed(&[&[0, kind], &*ranks, bytes].concat())
+    framed(&[&[0, 3], &*ranks, &call.to_le_bytes(), &[0, 0], part].concat())
+}
+
+/// Returns numbers as control messages have them.
+fn numbers<const COUNT: usize>(numbers: [u64; COUNT]) -> Vec<u8> {
+    numbers.into_iter().flat_map(VarInt::encode_var_vec).collect()
 }
 
 /// Rank 1 sends many window requests to rank 0, whose program has ended, then its last message, and
@@ -128,22 +138,19 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
     for _ in 0..40 {
         let [first, forger] = SocketWire::mesh(2).unwrap().try_into().ok().unwrap();
         let config = common::config(2, 3);
-        let send = move |kind, message: &[u8]| forger.send(0, datagram(kind, message));
+        let send = move |message| forger.send(0, message);
         let (credits, check_conflicts) = (config.credits as u32, config.check_conflicts);
         let forged = thread::spawn(move || {
-            let given = |call: u64, part: &[u8]| {
-                send(3, &[&call.to_le_bytes()[..], &[0, 0], part].concat());
-            };
             let settings = [VERSION, 2, credits, u32::from(check_conflicts), 0, 0, 0];
             let words = settings.into_iter().chain(std::iter::repeat_n(0, PLACEMENT));
-            given(0, &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
-            given(1, &[]);
+            send(gathered(0, &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()));
+            send(gathered(1, &[]));
             for number in 0..=LAST {
                 common::spin(Duration::from_micros(20));
-                send(0, &window_request(number, true, 0));
+                send(datagram(0, &window_request(number, true, 0)));
             }
             common::spin(Duration::from_millis(1));
-            send(5, &[]);
+            send(datagram(5, &[]));
         });
         let ranks = vec![(Arc::new(Slow(first)) as Arc<dyn Wire>, config)];
         let ends = common::on_wires(ranks, async |_| Ok(()));
@@ -154,16 +161,10 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
 
 /// Returns the window request of rank 1 for a put to element 0 of slot 0 at rank 0, in lane 0.
 fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
-    let mut message = number.to_le_bytes().to_vec();
-    // Lane, target and round; kind, `raw`, source and slot; first element and end, rows and stride.
-    message.push(0);
-    message.extend(0u32.to_le_bytes());
-    message.extend(round.to_le_bytes());
-    message.extend([2, u8::from(raw)]);
-    message.extend([1u32, 0].map(u32::to_le_bytes).concat());
-    message.extend([0u64, 1].map(u64::to_le_bytes).concat());
-    message.extend([1u32, 0].map(u32::to_le_bytes).concat());
-    message
+    // Number, lane, target and round; kind with `raw`, source and slot; first element and number of
+    // elements.
+    let claim = [2 | u8::from(raw) << 7, 1, 0, 0, 1];
+    [&numbers([number.into(), 0, 0, round])[..], &claim].concat()
 }
 
 /// Returns the error of rank 0 after these messages of rank 1, whose process ends with the program of rank 0, since
@@ -194,7 +195,7 @@ fn bytes_that_are_no_control_message_fail_the_run() {
 #[test]
 fn names_that_nobody_can_publish_fail_the_run() {
     let name = |bytes: u32, text: &str| {
-        datagram(17, &[&[0, bytes].map(u32::to_le_bytes).concat(), text.as_bytes()].concat())
+        datagram(17, &[&numbers([0, bytes.into()])[..], text.as_bytes()].concat())
     };
     let long = "n".repeat(256);
     for (names, says) in [
@@ -211,9 +212,9 @@ fn names_that_nobody_can_publish_fail_the_run() {
 #[test]
 fn times_that_nobody_wants_fail_the_run() {
     for (kind, length, says) in [
-        (14, 4, "a question for the time, which is not its to ask"),
-        (15, 12, "a time that nobody has asked for"),
-        (16, 24, "a reading of the clock that nobody has asked for"),
+        (14, 1, "a question for the time, which is not its to ask"),
+        (15, 2, "a time that nobody has asked for"),
+        (16, 3, "a reading of the clock that nobody has asked for"),
     ] {
         let error = error_after(vec![datagram(kind, &vec![0; length])]);
         crate::in_one_process::says(&error, &["rank 1 has sent", says]);
@@ -251,7 +252,7 @@ fn begins_with(words: usize) {
     let settings = [VERSION, 2, config.credits as u32, conflicts, 0, 0, 0];
     let words = settings.into_iter().chain(std::iter::repeat_n(0, words));
     let part: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
-    forger.send(0, datagram(3, &[&[0; 10][..], &part].concat()));
+    forger.send(0, gathered(0, &part));
     let wire = Arc::new(wires.pop().unwrap()) as Arc<dyn Wire>;
     let ends = common::on_wires(vec![(wire, config)], async |_| Ok(()));
     drop(forger);
