@@ -16,8 +16,8 @@ use super::area::{Area, Claim, Kind};
 use super::landing::Together;
 use crate::numbers::{LaneNumber, Rank, Round};
 
-/// The idle windows of a table, as far as there is room. All but the end of the second one is on the cache
-/// line of the lock.
+/// The idle windows of a table, as far as there is room. The first one is on the cache line of the lock,
+/// the second one mostly on the next, which processors fetch with it.
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct IdleWindows {

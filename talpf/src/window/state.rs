@@ -12,8 +12,7 @@ use super::round::{RoundWindows, Window};
 use crate::numbers::{LaneNumber, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
 
-/// The state of a window table. Fields that posters need come first, on
-/// the cache line of the lock.
+/// The state of a window table. The field that posters need comes first, beside the lock.
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct State {
