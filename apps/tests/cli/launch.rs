@@ -1,6 +1,7 @@
 //! Runs in processes of this machine, and their ends.
 
 use std::fs;
+use std::io::Read;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -186,9 +187,16 @@ pub(crate) fn children_of(process: u32) -> Vec<Pid> {
 }
 
 /// Waits until a process has workers.
-pub(crate) fn started(process: Pid) {
+pub(crate) fn started(child: &mut Child) {
     let begin = Instant::now();
-    while !has_workers(process) {
+    while !has_workers(Pid::from_child(child)) {
+        if let Some(status) = child.try_wait().unwrap() {
+            let mut error = String::new();
+            if let Some(stderr) = &mut child.stderr {
+                stderr.read_to_string(&mut error).unwrap();
+            }
+            panic!("it has ended with {status}: {error}");
+        }
         assert!(begin.elapsed() < PATIENCE, "it has not started");
         thread::sleep(Duration::from_millis(5));
     }

@@ -49,10 +49,8 @@ fn a_process_that_is_lost_is_said() {
         format!("{run} {log} {}", place(&server, process, 2))
     };
     // Nobody ends the one that survives.
-    let [survivor, mut killed] = [0, 1].map(|process| start(&run(process), "of the test"));
-    for child in [&survivor, &killed] {
-        started(Pid::from_child(child));
-    }
+    let [mut survivor, mut killed] = [0, 1].map(|process| start(&run(process), "of the test"));
+    [&mut survivor, &mut killed].into_iter().for_each(started);
     kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();
     killed.wait().unwrap();
     let said = String::from_utf8(survivor.wait_with_output().unwrap().stderr).unwrap();

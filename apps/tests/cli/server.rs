@@ -1,8 +1,9 @@
 //! Runs in processes that no launcher of ours has started, and which meet at a server.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,10 +18,17 @@ const ENDLESS: &str = "jacobi --size 32 --block 8 --steps 1000000000 --quiet";
 
 const JACOBI: &str = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --quiet";
 
-/// Returns an address of this machine that was free a moment ago.
+/// Returns an address of this machine that was free a moment ago. Its port is below those that the
+/// system gives to connections, one of which might take it before a server does.
 pub(crate) fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id().wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
+        let port = 16_384 + (number % 16_384) as u16;
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            return listener.local_addr().unwrap().to_string();
+        }
+    }
 }
 
 /// Returns every fabric of this machine whose processes can be killed one by one.
@@ -229,8 +237,8 @@ fn three(run: &str, server: &str) -> Vec<Child> {
 
 /// Starts three processes of a run, and waits for their workers.
 fn endless(run: &str) -> Vec<Child> {
-    let children = three(run, &free_address());
-    children.iter().for_each(|child| started(Pid::from_child(child)));
+    let mut children = three(run, &free_address());
+    children.iter_mut().for_each(started);
     children
 }
 
