@@ -102,7 +102,7 @@ impl<'a> ControlMessage<'a> {
     pub(super) fn to_bytes(self, Envelope { source, target }: Envelope) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + self.data().len());
         bytes.push(self.kind());
-        if self.has_fixed_numbers() {
+        if has_fixed_numbers(self.kind()) {
             bytes.extend([source.0, target.0].map(u32::to_le_bytes).concat());
         } else {
             write_numbers(&mut bytes, [source.0, target.0]);
@@ -180,10 +180,6 @@ impl<'a> ControlMessage<'a> {
         }
     }
 
-    fn has_fixed_numbers(self) -> bool {
-        matches!(self, ControlMessage::Gather { .. } | ControlMessage::Failed { .. })
-    }
-
     fn kind(self) -> u8 {
         match self {
             ControlMessage::WindowRequest { .. } => WINDOW_REQUEST,
@@ -225,7 +221,7 @@ impl<'a> ControlMessage<'a> {
     pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<(Envelope, Self)> {
         let (kind, rest) = bytes.split_first()?;
         let mut reader = Reader(rest);
-        let (source, target) = if matches!(*kind, GATHER | FAILED) {
+        let (source, target) = if has_fixed_numbers(*kind) {
             (u32::from_le_bytes(reader.fixed()?), u32::from_le_bytes(reader.fixed()?))
         } else {
             (reader.number()?, reader.number()?)
@@ -307,6 +303,11 @@ impl<'a> ControlMessage<'a> {
         };
         reader.0.is_empty().then_some(message)
     }
+}
+
+/// Returns `true` if the numbers of messages of a kind are of fixed length.
+fn has_fixed_numbers(kind: u8) -> bool {
+    matches!(kind, GATHER | FAILED)
 }
 
 #[cfg(all(test, not(talpf_loom)))]

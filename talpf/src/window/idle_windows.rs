@@ -6,9 +6,9 @@
 //! and has not been carried out at once, or is being posted while another one comes; when the round
 //! ends; and when the run fails.
 //!
-//! One operation at a time may be in the course of being posted, outside the lock. It is kept here and
-//! not among the operations in flight of its window, so as long as it is there no window is idle. A
-//! thread that reads the operations in flight of a round moves it there first.
+//! One operation at a time may be in the course of being posted, outside the lock. This table keeps
+//! that operation instead of its window, and as long as it does no window is idle. A thread that reads
+//! the operations in flight of a round moves the operation to them first.
 
 use std::ops::Range;
 

@@ -149,8 +149,9 @@ impl WindowTable {
             return (outcome_of(post, operation), freed);
         }
         let State { lanes, parked, .. } = &mut *state;
-        let windows = round_of(lanes, at.0, at.1, MOST_AHEAD);
-        if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(at.2)) {
+        let (lane, round, number) = at;
+        let windows = round_of(lanes, lane, round, MOST_AHEAD);
+        if let Some(window) = windows.and_then(|windows| windows.windows().get_mut(number)) {
             window.in_flight.end_to_post(&claim);
             window.in_flight.note_posted(&claim, post, has_landed);
             window.admit_parked(at, parked, has_landed, &mut freed);
