@@ -152,31 +152,37 @@ impl Device {
 impl Device {
     /// Receives what has arrived by the rail, responds to it, and sends what could not be sent
     /// before. Returns the number of events of the rail; 0 while another thread makes progress.
+    /// Datagrams are dropped.
     ///
     /// **Errors**: a peer has sent a malformed packet (the other packets are received all the
-    /// same); a peer does not receive what is sent to it; too many datagrams have not been taken.
+    /// same); a peer does not receive what is sent to it.
     pub fn progress(&self) -> Result<usize> {
-        self.core.port.as_ref().map_or(Ok(0), |port| port.progress(&self.core))
+        self.progress_and(|_, _| {})
     }
 
-    /// Sends a datagram to another process, whose [`receive_datagram`](Self::receive_datagram)
-    /// returns it. Datagrams keep their order, and arrive before the requests that are sent after
-    /// them.
+    /// As [`Device::progress`]. Calls `on_datagram` with each datagram and the process that has sent
+    /// it, once the requests that have arrived with it were carried out. Nothing else arrives
+    /// meanwhile; `on_datagram` may post requests and send datagrams.
+    pub fn progress_and(&self, mut on_datagram: impl FnMut(u32, &[u8])) -> Result<usize> {
+        let Some(port) = &self.core.port else { return Ok(0) };
+        port.progress(&self.core, &mut on_datagram)
+    }
+
+    /// Sends a datagram to another process, whose [`progress_and`](Self::progress_and) passes it on.
+    /// Datagrams keep their order, and arrive no later than the requests that are sent after them.
     ///
-    /// **Errors**: no such process; more bytes than [`MAX_PACKET`] allows; the
+    /// **Errors**: no such process, or this one; more bytes than [`MAX_PACKET`] allows; the
     /// process does not receive what was sent before.
     pub fn send_datagram(&self, process: u32, bytes: &[u8]) -> Result<()> {
         self.core.check_process(process)?;
+        if process == self.core.process() {
+            return Err(Error::OwnProcess { process });
+        }
         within("datagram", bytes.len() as u64, MAX_PACKET as u64 - 1)?;
         match &self.core.port {
             Some(port) => port.send_datagram(&self.core, process, bytes),
             None => Ok(()),
         }
-    }
-
-    /// Takes the oldest datagram that [`progress`](Self::progress) has received, with its sender.
-    pub fn receive_datagram(&self) -> Option<(u32, Vec<u8>)> {
-        self.core.port.as_ref()?.receive_datagram()
     }
 
     /// Returns `true` if packets are queued that have not left this process.

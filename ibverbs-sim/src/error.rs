@@ -56,6 +56,12 @@ pub enum Error {
         /// The number of processes.
         processes: u32,
     },
+    /// Datagrams go to other processes only.
+    #[error("a datagram to process {process}, which is this one")]
+    OwnProcess {
+        /// The number of this process.
+        process: u32,
+    },
     /// Bytes arrived over the wire that are no valid packet.
     #[error("process {process} has sent a malformed packet")]
     MalformedPacket {

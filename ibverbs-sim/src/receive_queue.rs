@@ -53,6 +53,7 @@ struct FurtherPiece {
 }
 
 /// A receive that a peer has taken.
+#[derive(Default)]
 pub(crate) struct Receive {
     pub(crate) wr_id: u64,
     pieces: [ScatterGather; MAX_SGE],
@@ -118,18 +119,20 @@ impl ReceiveQueue {
         self.ring.pop(|_, entry| entry.wr_id)
     }
 
-    /// Takes the next receive.
-    pub(crate) fn take(&self) -> Option<Receive> {
-        self.ring.pop(|slot, entry| {
-            let mut pieces = [ScatterGather::default(); MAX_SGE];
-            let count = entry.pieces as usize;
+    /// Takes the next receive into `receive`, where its list is not copied once more. Returns `false`
+    /// if there is none.
+    #[inline]
+    pub(crate) fn take(&self, receive: &mut Receive) -> bool {
+        let taken = self.ring.pop(|slot, entry| {
+            (receive.wr_id, receive.count) = (entry.wr_id, entry.pieces as usize);
             let key = LocalKey(entry.key);
+            let pieces = &mut receive.pieces;
             pieces[0] = ScatterGather { address: entry.address, length: entry.length, key };
-            for (piece, kept) in pieces[1..].iter_mut().zip(self.further(slot, count)) {
+            for (piece, kept) in pieces[1..].iter_mut().zip(self.further(slot, receive.count)) {
                 *piece = kept.load();
             }
-            Receive { wr_id: entry.wr_id, pieces, count }
-        })
+        });
+        taken.is_some()
     }
 
     /// Lists `sender` to be resumed by the next post. The caller must check for a receive again.

@@ -9,12 +9,10 @@ const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
 const ROUNDS: u64 = 1 << ROUND_BITS;
 
-/// Bit beside the source of eager puts that count as granted until they have arrived.
-const GRANTED: u32 = 1 << 31;
 /// Lowest bit of the number of eager puts.
 const PUTS_BIT: u32 = 24;
 /// Most eager puts that are counted at once.
-pub(crate) const MOST_COUNTED: u32 = (1 << (31 - PUTS_BIT)) - 1;
+pub(crate) const MOST_COUNTED: u32 = (1 << 7) - 1;
 
 /// The eager puts that a message counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,24 +20,18 @@ pub(crate) struct EagerArrival {
     pub(crate) source: Rank,
     /// Number of the puts, [`MOST_COUNTED`] at most.
     pub(crate) puts: u32,
-    /// `true` if they count as granted until they have arrived.
-    pub(crate) was_granted: bool,
 }
 
 impl EagerArrival {
     #[inline]
     pub(crate) fn to_bits(self) -> u32 {
-        let granted = if self.was_granted { GRANTED } else { 0 };
-        self.source.0 | self.puts << PUTS_BIT | granted
+        self.source.0 | self.puts << PUTS_BIT
     }
 
     #[inline]
     pub(crate) fn from_bits(bits: u32) -> Self {
-        EagerArrival {
-            source: Rank(bits & ((1 << PUTS_BIT) - 1)),
-            puts: bits >> PUTS_BIT & MOST_COUNTED,
-            was_granted: bits & GRANTED != 0,
-        }
+        let source = Rank(bits & ((1 << PUTS_BIT) - 1));
+        EagerArrival { source, puts: bits >> PUTS_BIT & MOST_COUNTED }
     }
 }
 
@@ -163,9 +155,9 @@ mod tests {
 
         #[test]
         fn an_eager_arrival_comes_back(
-            source in 0..1u32 << PUTS_BIT, puts in 0..=MOST_COUNTED, was_granted: bool,
+            source in 0..1u32 << PUTS_BIT, puts in 0..=MOST_COUNTED,
         ) {
-            let sent = EagerArrival { source: Rank(source), puts, was_granted };
+            let sent = EagerArrival { source: Rank(source), puts };
             prop_assert_eq!(EagerArrival::from_bits(sent.to_bits()), sent);
         }
 

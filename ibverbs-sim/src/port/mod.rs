@@ -19,6 +19,7 @@
 //! - `mapped`: data that needs no packet, because the rail maps memory.
 //! - `long_request`: data that the rail writes or reads, before the packet of its request.
 //! - `incoming`: packets from the messages of the rail.
+//! - `datagrams`: the datagrams of a poll.
 //! - The requesting end is `queue_pair::remote`; the responding end is the same responder that
 //!   serves peers of this process, so the rules are the same.
 //!
@@ -29,15 +30,17 @@
 //! the gate.
 //!
 //! The bytes that are queued for a process are bounded by 64 MiB and the bytes that the queue pairs
-//! connected to it may have under way; datagrams that have not been taken are bounded by 256 MiB.
-//! Beyond that nothing more is sent or received, and [`Device::progress`](crate::Device::progress)
-//! returns an error.
+//! connected to it may have under way. Beyond that nothing more is sent, and
+//! [`Device::progress`](crate::Device::progress) returns an error. The thread that polls passes the
+//! datagrams of a poll on, once its requests were carried out and acknowledged: what is sent for a
+//! datagram comes after that.
 //!
 //! Everything that arrives is a claim. A malformed packet is an error of
 //! [`Device::progress`](crate::Device::progress) and has no other effect; a process whose messages
 //! cannot be cut into packets is lost. A packet to a queue pair that is not connected to the sender
 //! gets no response.
 
+mod datagrams;
 mod incoming;
 mod long_request;
 mod mapped;
@@ -46,7 +49,6 @@ mod packet;
 
 use std::{
     cell::RefCell,
-    collections::VecDeque,
     sync::{Arc, OnceLock},
 };
 
@@ -57,12 +59,10 @@ use self::mapped::{MappedRegions, OwnRegions, long_ended};
 pub(crate) use self::packet::{
     MAX_HEAD, MappedRegion, Packet, Permit, Request, Response, Syndrome,
 };
-use self::{incoming::Incoming, outgoing::Outgoing, packet::Malformed};
+use self::{datagrams::Datagrams, incoming::Incoming, outgoing::Outgoing, packet::Malformed};
 use crate::control_plane;
 use crate::{
-    Armed, Error, LossReason, QueuePairNumber, Rail, RailEvent, RailLimits, Result,
-    attributes::within,
-    callback,
+    Armed, Error, LossReason, QueuePairNumber, Rail, RailEvent, RailLimits, Result, callback,
     deferred::Deferred,
     device::DeviceCore,
     gate::Gate,
@@ -74,9 +74,6 @@ use crate::{
 const LENGTH_BYTES: usize = size_of::<u32>();
 /// Most bytes that may be queued for a process, beside the outstanding ones of queue pairs.
 const UNSENT_LIMIT: u64 = 64 << 20;
-/// Most bytes of datagrams that have not been taken, with `DATAGRAM_OVERHEAD` for each.
-const DATAGRAMS_LIMIT: u64 = 256 << 20;
-const DATAGRAM_OVERHEAD: u64 = 64;
 /// Memory for the data of a READ that is kept after its response.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -93,34 +90,16 @@ pub(crate) struct Port {
     silent: Box<[AtomicBool]>,
     /// Packets ever received from each process.
     received: Box<[AtomicU64]>,
-    datagrams: Mutex<Datagrams>,
     /// Regions of each process that can be used at once.
     regions: Box<[MappedRegions]>,
     /// Keys by the rail of the regions of this process.
     own: OwnRegions,
     /// The first error of a packet that was not sent, for the next thread that makes progress.
     refused: Mutex<Option<Error>>,
+    /// Set while there may be such an error.
+    has_refused: AtomicBool,
     /// Called by a thread whose packets the rail has no room for.
     if_unsent: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-#[derive(Default)]
-struct Datagrams {
-    queue: VecDeque<(u32, Vec<u8>)>,
-    bytes: u64,
-}
-
-impl Datagrams {
-    fn push(&mut self, from: u32, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64 + DATAGRAM_OVERHEAD;
-        self.queue.push_back((from, bytes.to_vec()));
-    }
-
-    fn pop(&mut self) -> Option<(u32, Vec<u8>)> {
-        let (from, bytes) = self.queue.pop_front()?;
-        self.bytes -= bytes.len() as u64 + DATAGRAM_OVERHEAD;
-        Some((from, bytes))
-    }
 }
 
 /// State of the thread that polls.
@@ -130,6 +109,7 @@ struct Polled {
     acknowledged: Vec<Arc<QueuePairCore>>,
     /// Data of the READ that is carried out.
     returned: RefCell<Vec<u8>>,
+    datagrams: Datagrams,
     deferred: Deferred,
     error: Option<Error>,
 }
@@ -141,6 +121,7 @@ impl Port {
             incoming: (0..processes).map(|_| Incoming::default()).collect(),
             acknowledged: Vec::new(),
             returned: RefCell::default(),
+            datagrams: Datagrams::default(),
             deferred: Deferred::default(),
             error: None,
         };
@@ -152,10 +133,10 @@ impl Port {
             lost: (0..processes).map(|_| AtomicBool::new(false)).collect(),
             silent: (0..processes).map(|_| AtomicBool::new(false)).collect(),
             received: (0..processes).map(|_| AtomicU64::new(0)).collect(),
-            datagrams: Mutex::default(),
             regions: (0..processes).map(|_| MappedRegions::default()).collect(),
             own: OwnRegions::default(),
             refused: Mutex::default(),
+            has_refused: AtomicBool::new(false),
             if_unsent: OnceLock::new(),
             rail,
         }
@@ -187,7 +168,7 @@ impl Port {
     /// Returns the number of packets ever sent to a process, and received from it.
     pub(crate) fn traffic(&self, process: u32) -> (u64, u64) {
         let received = self.received.get(process as usize);
-        let received = received.map_or(0, |count| count.load(Ordering::SeqCst));
+        let received = received.map_or(0, |count| count.load(Ordering::Acquire));
         (self.outgoing.packets(process), received)
     }
 
@@ -199,9 +180,13 @@ impl Port {
 
     /// Sends queued packets. The caller holds no gate and no lock.
     pub(crate) fn flush(&self) {
-        if !self.outgoing.flush(&*self.rail)
-            && let Some(call) = self.if_unsent.get()
-        {
+        let is_taken = self.outgoing.flush(&*self.rail);
+        self.note_taken(is_taken);
+    }
+
+    /// Calls about packets that the rail has not taken.
+    fn note_taken(&self, is_taken: bool) {
+        if !is_taken && let Some(call) = self.if_unsent.get() {
             callback::call("a call about what is not sent", call);
         }
     }
@@ -231,13 +216,9 @@ impl Port {
         process: u32,
         bytes: &[u8],
     ) -> Result<()> {
-        if process == self.process() {
-            self.datagrams.lock().push(process, bytes);
-            return Ok(());
-        }
+        self.rail.prepare_send(process);
         self.check_unsent(device, process, bytes.len() as u64)?;
-        self.queue(process, &Packet::Datagram(bytes), None);
-        self.flush();
+        self.note_taken(self.outgoing.send(process, &Packet::Datagram(bytes), &*self.rail));
         Ok(())
     }
 
@@ -258,10 +239,13 @@ impl Port {
     #[cold]
     fn refuse(&self, error: &Error) {
         self.refused.lock().get_or_insert_with(|| error.clone());
+        self.has_refused.store(true, Ordering::Release);
     }
 
-    pub(crate) fn receive_datagram(&self) -> Option<(u32, Vec<u8>)> {
-        self.datagrams.lock().pop()
+    #[cold]
+    fn take_refused(&self) -> Option<Error> {
+        self.has_refused.store(false, Ordering::Relaxed);
+        self.refused.lock().take()
     }
 
     pub(crate) fn wait_for_holder(&self) {
@@ -272,12 +256,17 @@ impl Port {
     /// another thread does.
     ///
     /// **Errors**: a malformed packet, and the others are delivered; too many bytes are queued for
-    /// a process; too many datagrams have not been taken.
-    pub(crate) fn progress(&self, device: &DeviceCore) -> Result<usize> {
-        if let Some(refused) = self.refused.lock().take() {
+    /// a process.
+    pub(crate) fn progress(
+        &self,
+        device: &DeviceCore,
+        on_datagram: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<usize> {
+        if self.has_refused.load(Ordering::Acquire)
+            && let Some(refused) = self.take_refused()
+        {
             return Err(refused);
         }
-        within("datagrams not received", self.datagrams.lock().bytes, DATAGRAMS_LIMIT)?;
         let Some(mut guard) = self.polled.try_lock() else { return Ok(0) };
         let polled = &mut *guard;
         let mut events = 0;
@@ -292,6 +281,10 @@ impl Port {
             self.lose(device, process, &mut polled.deferred);
         }
         self.acknowledge(polled);
+        if !polled.datagrams.is_empty() {
+            self.flush();
+            polled.datagrams.pass_on(on_datagram);
+        }
         let (deferred, error) = (std::mem::take(&mut polled.deferred), polled.error.take());
         drop(guard);
         deferred.run();
@@ -347,13 +340,15 @@ impl Port {
     }
 
     fn receive(&self, device: &DeviceCore, from: u32, bytes: &[u8], polled: &mut Polled) {
-        let Polled { incoming, acknowledged, returned, deferred, error } = polled;
+        let Polled { incoming, acknowledged, returned, datagrams, deferred, error } = polled;
         let Some(incoming) = incoming.get_mut(from as usize).filter(|_| !self.is_lost(from)) else {
             return;
         };
         let malformed = Error::MalformedPacket { process: from };
         let sink = |bytes: &[u8]| {
-            self.received[from as usize].fetch_add(1, Ordering::SeqCst);
+            // Only the thread that polls counts.
+            let received = self.received[from as usize].load(Ordering::Relaxed) + 1;
+            self.received[from as usize].store(received, Ordering::Release);
             match Packet::from_bytes(bytes) {
                 Ok(packet) => {
                     let mut delivery = Delivery {
@@ -362,6 +357,7 @@ impl Port {
                         acknowledged: &mut *acknowledged,
                         returned: &*returned,
                         deferred: &mut *deferred,
+                        datagrams: &mut *datagrams,
                     };
                     delivery.deliver(device, packet);
                 }
@@ -403,6 +399,7 @@ struct Delivery<'a> {
     acknowledged: &'a mut Vec<Arc<QueuePairCore>>,
     returned: &'a RefCell<Vec<u8>>,
     deferred: &'a mut Deferred,
+    datagrams: &'a mut Datagrams,
 }
 
 impl Delivery<'_> {
@@ -412,7 +409,7 @@ impl Delivery<'_> {
             device.find(to).filter(|queue_pair| queue_pair.is_connected_to(from, peer))
         };
         match packet {
-            Packet::Datagram(bytes) => self.port.datagrams.lock().push(from, bytes),
+            Packet::Datagram(bytes) => self.datagrams.push(from, bytes),
             Packet::Request(request) => {
                 if let Some(queue_pair) = connected(request.to, request.from) {
                     self.respond(queue_pair, &request);

@@ -6,10 +6,12 @@
 //!
 //! Messages for a process are given to the rail in order, by one thread at a time. A thread that queues
 //! a packet meanwhile leaves it to that one, which checks again before it ends.
+//!
+//! What threads read without the lock is changed under it.
 
 use std::collections::VecDeque;
 
-use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering};
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 use super::{LENGTH_BYTES, Packet};
 use crate::{Rail, RailError, callback, checked::Checked, queue_pair::LocalBuffer};
@@ -31,6 +33,8 @@ struct Stream {
     has_queued: AtomicBool,
     /// Packets ever queued.
     packets: AtomicU64,
+    /// Bytes of the queued messages, and of the one that is being sent.
+    bytes: AtomicU64,
     /// Set once the rail has panicked with a message, which may be missing.
     has_panicked: AtomicBool,
 }
@@ -40,8 +44,6 @@ struct Queue {
     messages: VecDeque<Vec<u8>>,
     /// Memory for further messages.
     free: Vec<Vec<u8>>,
-    /// Bytes of the queued messages, and of the one that is being sent.
-    bytes: u64,
     /// Set while a thread gives messages to the rail.
     is_flushed: bool,
     is_lost: bool,
@@ -53,6 +55,7 @@ impl Outgoing {
             queue: Mutex::default(),
             has_queued: AtomicBool::new(false),
             packets: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             has_panicked: AtomicBool::new(false),
         };
         let streams = (0..rail.processes()).map(stream).collect();
@@ -62,46 +65,43 @@ impl Outgoing {
     /// Queues a packet, whose payload is followed by the data of `more`. Calls nobody.
     pub(super) fn push(&self, to: u32, packet: &Packet<'_>, more: Option<LocalBuffer<'_>>) {
         let stream = &self.streams[to as usize];
-        let (head, payload) = (packet.head(), packet.payload());
-        let data = more.map_or(0, |more| more.len() as usize);
-        let length = head.as_bytes().len() + payload.len() + data;
-        stream.packets.fetch_add(1, Ordering::SeqCst);
+        stream.push(&mut stream.queue.lock(), packet, more, self.message_bytes);
+    }
+
+    /// Queues a packet and gives all that is queued for the process to the rail. Returns `false` if
+    /// that has not taken some. The caller holds no gate and no lock.
+    pub(super) fn send(&self, to: u32, packet: &Packet<'_>, rail: &dyn Rail) -> bool {
+        let stream = &self.streams[to as usize];
         let mut queue = stream.queue.lock();
-        if queue.is_lost {
-            return;
-        }
-        let mut writer = Writer { queue: &mut queue, message_bytes: self.message_bytes };
-        // A short packet lies in one message as a whole.
-        writer.room((LENGTH_BYTES + length).min(self.message_bytes));
-        writer.write(&(length as u32).to_le_bytes());
-        writer.write(head.as_bytes());
-        writer.write(payload);
-        if let Some(more) = more {
-            more.for_each_piece(|piece| writer.write_memory(piece));
-        }
-        queue.bytes += (LENGTH_BYTES + length) as u64;
-        stream.has_queued.store(true, Ordering::SeqCst);
+        stream.push(&mut queue, packet, None, self.message_bytes);
+        stream.flush(queue, to, rail)
     }
 
     /// Returns the bytes that are queued for a process.
     pub(super) fn bytes(&self, to: u32) -> u64 {
-        self.streams[to as usize].queue.lock().bytes
+        self.streams[to as usize].bytes.load(Ordering::Acquire)
     }
 
     /// Returns the number of packets that were ever queued for a process.
     pub(super) fn packets(&self, to: u32) -> u64 {
-        self.streams.get(to as usize).map_or(0, |stream| stream.packets.load(Ordering::SeqCst))
+        self.streams.get(to as usize).map_or(0, |stream| stream.packets.load(Ordering::Acquire))
     }
 
+    /// Returns `true` if nothing is queued. A thread that queues a packet later sees all that the caller
+    /// has done before.
     pub(super) fn is_empty(&self) -> bool {
-        self.streams.iter().all(|stream| stream.queue.lock().bytes == 0)
+        self.streams.iter().all(|stream| {
+            let _queue = stream.queue.lock();
+            stream.bytes.load(Ordering::Relaxed) == 0
+        })
     }
 
     /// Drops what is queued for a process that is lost, and all later packets.
     pub(super) fn lose(&self, process: u32) {
-        let mut queue = self.streams[process as usize].queue.lock();
+        let stream = &self.streams[process as usize];
+        let mut queue = stream.queue.lock();
         queue.is_lost = true;
-        queue.bytes = 0;
+        stream.bytes.store(0, Ordering::Release);
         let dropped = std::mem::take(&mut queue.messages);
         drop(queue);
         drop(dropped);
@@ -112,8 +112,9 @@ impl Outgoing {
     pub(super) fn flush(&self, rail: &dyn Rail) -> bool {
         let mut is_taken = true;
         for (to, stream) in self.streams.iter().enumerate() {
-            if stream.has_queued.load(Ordering::SeqCst) {
-                is_taken &= stream.flush(to as u32, rail);
+            // A thread that has queued a packet sees the flag, or that another one has sent the packet.
+            if stream.has_queued.load(Ordering::Acquire) {
+                is_taken &= stream.flush(stream.queue.lock(), to as u32, rail);
             }
         }
         is_taken
@@ -127,56 +128,77 @@ impl Outgoing {
 }
 
 impl Stream {
+    /// Queues a packet.
+    fn push(
+        &self,
+        queue: &mut Queue,
+        packet: &Packet<'_>,
+        more: Option<LocalBuffer<'_>>,
+        message_bytes: usize,
+    ) {
+        let (head, payload) = (packet.head(), packet.payload());
+        let data = more.map_or(0, |more| more.len() as usize);
+        let length = head.as_bytes().len() + payload.len() + data;
+        let packets = self.packets.load(Ordering::Relaxed) + 1;
+        self.packets.store(packets, Ordering::Release);
+        if queue.is_lost {
+            return;
+        }
+        let mut writer = Writer { queue, message_bytes };
+        // A short packet lies in one message as a whole.
+        writer.room((LENGTH_BYTES + length).min(message_bytes));
+        writer.write(&(length as u32).to_le_bytes());
+        writer.write(head.as_bytes());
+        writer.write(payload);
+        if let Some(more) = more {
+            more.for_each_piece(|piece| writer.write_memory(piece));
+        }
+        let bytes = self.bytes.load(Ordering::Relaxed) + (LENGTH_BYTES + length) as u64;
+        self.bytes.store(bytes, Ordering::Release);
+        self.has_queued.store(true, Ordering::Release);
+    }
+
     /// Gives queued messages to the rail until it has no room, unless another thread does so.
     /// Returns `false` if the rail has not taken some.
-    fn flush(&self, to: u32, rail: &dyn Rail) -> bool {
-        let mut sent: Option<Vec<u8>> = None;
+    fn flush<'s>(&'s self, mut queue: MutexGuard<'s, Queue>, to: u32, rail: &dyn Rail) -> bool {
+        if queue.is_flushed {
+            return true;
+        }
         let mut is_taken = true;
-        loop {
-            let mut queue = self.queue.lock();
-            match sent.take() {
-                Some(message) => queue.keep(message),
-                None if queue.is_flushed => return is_taken,
-                None => {}
-            }
-            let Some(message) = queue.messages.pop_front() else {
-                queue.is_flushed = false;
-                self.has_queued.store(false, Ordering::SeqCst);
-                return is_taken;
-            };
+        while let Some(message) = queue.messages.pop_front() {
             queue.is_flushed = true;
             drop(queue);
-            match callback::call("the send of a rail", || rail.send(to, &message)) {
+            let sent = callback::call("the send of a rail", || rail.send(to, &message));
+            queue = self.queue.lock();
+            match sent {
                 Some(Err(RailError::NoRoom { .. })) => {
-                    let mut queue = self.queue.lock();
                     queue.messages.push_front(message);
                     queue.is_flushed = false;
                     return false;
                 }
                 // The loss of a process is an event of the rail.
-                Some(outcome) => {
-                    is_taken &= outcome.is_ok();
-                    sent = Some(message);
-                }
+                Some(outcome) => is_taken &= outcome.is_ok(),
                 None => {
-                    let mut queue = self.queue.lock();
-                    queue.keep(message);
+                    self.keep(&mut queue, message);
                     queue.is_flushed = false;
                     self.has_panicked.store(true, Ordering::Release);
                     return false;
                 }
             }
+            self.keep(&mut queue, message);
         }
+        queue.is_flushed = false;
+        self.has_queued.store(false, Ordering::Release);
+        is_taken
     }
-}
 
-impl Queue {
     /// Keeps the memory of a message that was sent.
-    fn keep(&mut self, mut message: Vec<u8>) {
-        self.bytes = self.bytes.saturating_sub(message.len() as u64);
-        if self.free.len() < KEPT {
+    fn keep(&self, queue: &mut Queue, mut message: Vec<u8>) {
+        let bytes = self.bytes.load(Ordering::Relaxed).saturating_sub(message.len() as u64);
+        self.bytes.store(bytes, Ordering::Release);
+        if queue.free.len() < KEPT {
             message.clear();
-            self.free.push(message);
+            queue.free.push(message);
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     gate::GateHeld,
     link::{AttemptError, AttemptResult, Message},
     queue_pair::{CheckedList, QueuePairCore, requester::PSN_MASK},
+    receive_queue::Receive,
 };
 
 /// Reason for which a message was not carried out.
@@ -126,7 +127,10 @@ impl QueuePairCore {
         held: GateHeld<'_>,
         deferred: &mut Deferred,
     ) -> Result<(), RequestError> {
-        let receive = self.receives.take().ok_or(RequestError::NoReceive)?;
+        let mut receive = Receive::default();
+        if !self.receives.take(&mut receive) {
+            return Err(RequestError::NoReceive);
+        }
         let length = message.local.len();
         let post_limit: u64 = receive.scatter().iter().map(|piece| u64::from(piece.length)).sum();
         if length > post_limit {

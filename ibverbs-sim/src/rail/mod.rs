@@ -112,6 +112,12 @@ pub trait Rail: Send + Sync + 'static {
     /// than the limit; the peer is lost.
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError>;
 
+    /// Hints that a [`send`](Self::send) to a process follows at once: the rail may begin to fetch
+    /// what that takes.
+    fn prepare_send(&self, to: u32) {
+        let _ = to;
+    }
+
     /// Writes `local` to the memory of a peer, which gets `notice` once all bytes are there.
     ///
     /// **Completion**: delivered. If the write is [`Posted::UnderWay`], a

@@ -194,6 +194,11 @@ impl Rail for RoutedRail {
         self.network.deregister(&network).and(machine)
     }
 
+    fn prepare_send(&self, to: u32) {
+        let (rail, number) = self.route(to);
+        rail.prepare_send(number);
+    }
+
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
         let limit = self.limits.eager_bytes;
         if bytes.len() > limit {

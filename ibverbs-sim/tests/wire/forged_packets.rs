@@ -122,20 +122,6 @@ fn datagrams_to_a_peer_that_takes_nothing_in_are_refused_at_the_limit() {
 }
 
 #[test]
-fn datagrams_that_nobody_receives_are_bounded() {
-    let scene = Scene::new();
-    let long = vec![0; 1 << 20];
-    let taken = (0..400).take_while(|_| scene.arrives(&long).is_ok()).count();
-    assert!((250..=257).contains(&taken), "{taken}");
-    let Err(Error::LimitExceeded { requested, limit, .. }) = scene.device.progress() else {
-        panic!("not refused");
-    };
-    assert!(requested > limit);
-    while scene.device.receive_datagram().is_some() {}
-    assert!(scene.device.progress().is_ok());
-}
-
-#[test]
 fn a_datagram_that_no_packet_holds_is_refused() {
     let scene = Scene::new();
     let long = vec![0; MAX_PACKET];

@@ -2,7 +2,8 @@
 //! under `--cfg talpf_loom`, or ones with points where shuttle switches threads under `--cfg
 //! talpf_shuttle`.
 //!
-//! And a [`Barrier`] made of them, and [huge pages](prefer_huge_pages) for large memory.
+//! And a [`Barrier`] made of them, [huge pages](prefer_huge_pages) for large memory, and a
+//! [prefetch](prefetch_to_write).
 //!
 //! loom models single state words; shuttle runs whole programs on the whole runtime.
 //!
@@ -19,6 +20,7 @@ mod huge_pages;
 #[cfg_attr(talpf_loom, path = "under_loom.rs")]
 #[cfg_attr(talpf_shuttle, path = "under_shuttle.rs")]
 mod plain;
+mod prefetch;
 mod try_lock;
 #[cfg(not(debug_assertions))]
 mod unchecked;
@@ -29,6 +31,7 @@ pub use self::plain::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, OnceLock, Ordering, Parker,
     Unparker, fence, thread, thread_local, yield_now,
 };
+pub use self::prefetch::prefetch_to_write;
 pub use self::try_lock::TryLock;
 
 #[cfg(not(talpf_loom))]

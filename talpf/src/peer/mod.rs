@@ -120,7 +120,11 @@ impl Peers {
     pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
         match &self.0[source.index()] {
             Peer::Local(peer) => peer.endpoint.is_drained(target),
-            Peer::Remote(peer) => peer.has_landed(target),
+            // The target writes eager puts itself.
+            Peer::Remote(peer) => {
+                let own = self.local(target);
+                peer.has_landed(target) && own.is_none_or(|own| own.endpoint.is_drained(target))
+            }
         }
     }
 

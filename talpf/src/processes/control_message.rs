@@ -8,9 +8,7 @@ use ibverbs_sim::RemoteAddress;
 use talpf_traces::ClockReading;
 
 use super::WindowRequest;
-use super::encoding::{
-    Reader, write_claim, write_notified, write_numbers, write_remote, write_request,
-};
+use super::encoding::{MessageBytes, Reader, Writer};
 use crate::notification::NotifiedClaim;
 use crate::numbers::{ArrivalNumber, Rank};
 use crate::window::Claim;
@@ -95,71 +93,67 @@ const CLOCK_READING: u8 = 16;
 const PUBLISHED: u8 = 17;
 const PUTS: u8 = 18;
 
-/// Most bytes of a message without the data that it carries.
-const HEAD: usize = 88;
-
 impl<'a> ControlMessage<'a> {
-    pub(super) fn to_bytes(self, Envelope { source, target }: Envelope) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEAD + self.data().len());
-        bytes.push(self.kind());
+    pub(super) fn to_bytes(self, Envelope { source, target }: Envelope) -> MessageBytes {
+        let mut writer = Writer::new(self.kind());
         if has_fixed_numbers(self.kind()) {
-            bytes.extend([source.0, target.0].map(u32::to_le_bytes).concat());
+            writer.fixed(source.0.to_le_bytes());
+            writer.fixed(target.0.to_le_bytes());
         } else {
-            write_numbers(&mut bytes, [source.0, target.0]);
+            writer.numbers([source.0, target.0]);
         }
         match self {
             ControlMessage::WindowRequest { number, request, claim } => {
-                write_numbers(&mut bytes, [number]);
-                write_claim(&mut bytes, request, claim);
+                writer.numbers([number]);
+                writer.claim(request, claim);
             }
             ControlMessage::Put { landed, request, claim, remote, .. } => {
-                write_numbers(&mut bytes, [landed]);
-                write_claim(&mut bytes, request, claim);
-                write_remote(&mut bytes, remote);
+                writer.numbers([landed]);
+                writer.claim(request, claim);
+                writer.remote(remote);
             }
             ControlMessage::Puts { landed, request, .. } => {
-                write_numbers(&mut bytes, [landed]);
-                write_request(&mut bytes, request);
+                writer.numbers([landed]);
+                writer.request(request);
             }
             ControlMessage::PutRefusal { request, claim } => {
-                write_claim(&mut bytes, request, claim);
+                writer.claim(request, claim);
             }
             ControlMessage::InboxRequest { number, notified } => {
-                write_numbers(&mut bytes, [number]);
-                write_notified(&mut bytes, notified);
+                writer.numbers([number]);
+                writer.notified(notified);
             }
             ControlMessage::NotifiedPut { landed, notified, remote, .. } => {
-                write_numbers(&mut bytes, [landed]);
-                write_notified(&mut bytes, notified);
-                write_remote(&mut bytes, remote);
+                writer.numbers([landed]);
+                writer.notified(notified);
+                writer.remote(remote);
             }
             ControlMessage::InboxGrant { number, arrival } => {
-                write_numbers(&mut bytes, [number, arrival.0]);
+                writer.numbers([number, arrival.0]);
             }
             ControlMessage::InboxRefusal { ids, notified } => {
-                write_numbers(&mut bytes, [ids]);
-                write_notified(&mut bytes, notified);
+                writer.numbers([ids]);
+                writer.notified(notified);
             }
             ControlMessage::Landed { landed: number }
             | ControlMessage::WindowGrant { number }
             | ControlMessage::WindowRefusal { number }
-            | ControlMessage::ClockQuestion { number } => write_numbers(&mut bytes, [number]),
-            ControlMessage::Gather { number, .. } => bytes.extend(number.to_le_bytes()),
-            ControlMessage::Failed { first, .. } => bytes.extend(first.0.to_le_bytes()),
+            | ControlMessage::ClockQuestion { number } => writer.numbers([number]),
+            ControlMessage::Gather { number, .. } => writer.fixed(number.to_le_bytes()),
+            ControlMessage::Failed { first, .. } => writer.fixed(first.0.to_le_bytes()),
             ControlMessage::Published { slot, name_bytes, .. } => {
-                write_numbers(&mut bytes, [slot, name_bytes]);
+                writer.numbers([slot, name_bytes]);
             }
             ControlMessage::ClockAnswer { number, time_ns } => {
-                write_numbers(&mut bytes, [number]);
-                write_numbers(&mut bytes, [time_ns]);
+                writer.numbers([number]);
+                writer.numbers([time_ns]);
             }
             ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns }) => {
-                write_numbers(&mut bytes, [here_ns, there_ns, error_ns]);
+                writer.numbers([here_ns, there_ns, error_ns]);
             }
             ControlMessage::Idle(_) | ControlMessage::Finished => {}
         }
-        bytes.extend(self.data());
-        bytes
+        writer.finish(self.data())
     }
 
     /// Returns `true` unless the message is about an operation between other ranks than its own.
@@ -312,7 +306,7 @@ fn has_fixed_numbers(kind: u8) -> bool {
 
 #[cfg(all(test, not(talpf_loom)))]
 mod tests {
-    use super::super::encoding::KINDS;
+    use super::super::encoding::{HEAD, KINDS};
     use super::*;
     use crate::notification::Notification;
     use crate::numbers::{LaneNumber, Round};

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Counts of eager puts, all wrapping.
+/// Counts of eager puts, all wrapping. Any thread sends; the peer's messages are handled by one thread
+/// at a time, and arrivals are taken in by one.
 #[derive(Default)]
 pub(super) struct EagerCounts {
     /// Puts that were sent to the peer.
@@ -50,21 +51,19 @@ impl EagerCounts {
         self.refused.load(Ordering::Relaxed) > PATIENCE
     }
 
-    /// Takes in a report of the peer. Reports may overtake each other on their way in.
+    /// Takes in a report of the peer. Reports may overtake each other on their way out.
     pub(super) fn take_landed(&self, landed: u32) {
-        let later = |known: u32| {
-            let is_later = (landed.wrapping_sub(known) as i32) > 0;
-            is_later.then_some(landed)
-        };
-        let taken = self.landed_there.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
-        if taken.is_ok() {
+        let known = self.landed_there.load(Ordering::Relaxed);
+        if (landed.wrapping_sub(known) as i32) > 0 {
+            self.landed_there.store(landed, Ordering::Release);
             self.refused.store(0, Ordering::Relaxed);
         }
     }
 
     /// Counts puts that came from the peer.
     pub(super) fn note_received(&self, puts: u32) {
-        self.received.fetch_add(puts, Ordering::AcqRel);
+        let received = self.received.load(Ordering::Relaxed);
+        self.received.store(received.wrapping_add(puts), Ordering::Release);
     }
 
     /// Returns `true` if every put that came from the peer has landed here.
@@ -75,7 +74,8 @@ impl EagerCounts {
 
     /// Counts puts of the peer that have landed here.
     pub(super) fn note_landed(&self, puts: u32) {
-        self.landed_here.fetch_add(puts, Ordering::AcqRel);
+        let landed = self.landed_here.load(Ordering::Relaxed);
+        self.landed_here.store(landed.wrapping_add(puts), Ordering::Release);
     }
 
     /// Returns the number of puts that have landed here and were not reported.

@@ -9,81 +9,52 @@
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Operation, Payload, PostError, RemoteAddress};
+use ibverbs_sim::{Operation, Payload, PostError, RemoteAddress, SendWorkRequest};
 use smallvec::SmallVec;
 
 use super::WindowRequest;
 use super::control_message::ControlMessage;
 use super::window_grant::report_refusal;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, silent};
 use crate::failure::RunFailure;
 use crate::immediate::{EagerArrival, Immediate, Kind};
+use crate::numbers::Rank;
 use crate::peer::Peers;
 use crate::window::{Claim, Landing, Parked, Post};
 
-/// A put of a remote rank, with its bytes `B`.
-pub(super) struct EagerPut<B> {
+/// Requests of puts that need no memory from the heap.
+const USUAL_REQUESTS: usize = 8;
+
+/// A put of a remote rank that waits here, with its bytes.
+pub(super) struct EagerPut {
     pub(super) peers: Peers,
     pub(super) failure: Arc<RunFailure>,
     pub(super) request: WindowRequest,
     pub(super) claim: Claim,
     pub(super) remote: RemoteAddress,
-    pub(super) bytes: B,
-    /// Set once the bytes were posted. Then the message follows that counts the put, with this
-    /// payload.
-    pub(super) posted: Option<u32>,
+    pub(super) bytes: SmallVec<[u8; 64]>,
 }
 
-/// A put that waits here, with a copy of its bytes.
-pub(super) type OwnedPut = EagerPut<SmallVec<[u8; 64]>>;
-
-/// Posts the message that counts puts, from the target of a request to itself. `arrival` are the bits
-/// of an [`EagerArrival`].
-pub(super) fn post_arrival(
+/// Posts the bytes of so many `puts` of one round, in writes from the target of a request to itself, and
+/// the message that counts the puts: all or nothing.
+pub(super) fn post_writes<'a>(
     endpoint: &Endpoint,
-    request: WindowRequest,
-    arrival: u32,
+    WindowRequest { target, lane, round }: WindowRequest,
+    (source, puts): (Rank, u32),
+    writes: impl Iterator<Item = (RemoteAddress, &'a [u8])>,
 ) -> Result<(), PostError> {
-    let WindowRequest { target, lane, round } = request;
     let immediate = Immediate::new(Kind::Eager, lane, round).to_bits();
-    let payload = Immediate::payload(round, arrival).to_ne_bytes();
-    endpoint.post_inline(target, Operation::SendWithImmediate { immediate }, &payload)
+    let arrival = EagerArrival { source, puts };
+    let payload = Immediate::payload(round, arrival.to_bits()).to_ne_bytes();
+    let writes = writes.map(|(remote, bytes)| (Operation::Write { remote }, bytes));
+    let message = (Operation::SendWithImmediate { immediate }, &payload[..]);
+    let request = |(operation, bytes)| silent(operation, Payload::Inline(bytes));
+    let mut requests = SmallVec::<[SendWorkRequest<'_>; USUAL_REQUESTS]>::new();
+    requests.extend(writes.chain([message]).map(request));
+    endpoint.post_all(target, &mut requests)
 }
 
-impl<B: AsRef<[u8]>> EagerPut<B> {
-    /// Writes the bytes, and sends the message that counts the put.
-    pub(super) fn write(&mut self) -> Post {
-        let (here, source) = (self.request.target, self.claim.source);
-        let (Some(own), Some(peer)) = (self.peers.local(here), self.peers.remote(source)) else {
-            return Post::All;
-        };
-        let endpoint = &own.endpoint;
-        let payload = match self.posted {
-            Some(payload) => payload,
-            None => {
-                let bytes = Payload::Inline(self.bytes.as_ref());
-                match endpoint.post_silent(here, Operation::Write { remote: self.remote }, bytes) {
-                    Ok(()) => {}
-                    Err(error) => return own.not_posted(self.failure.of(here), error),
-                }
-                // Another thread may work on the queue pair.
-                let has_landed = endpoint.is_drained(here);
-                if !has_landed {
-                    peer.count_granted(here);
-                }
-                let arrival = EagerArrival { source, puts: 1, was_granted: !has_landed };
-                *self.posted.insert(arrival.to_bits())
-            }
-        };
-        match post_arrival(endpoint, self.request, payload) {
-            Ok(()) => Post::All,
-            Err(error) => match own.not_posted(self.failure.of(here), error) {
-                Post::Nothing => Post::Some,
-                post => post,
-            },
-        }
-    }
-
+impl EagerPut {
     /// Reports the refusal to both ranks (R7).
     pub(super) fn refuse(&self) {
         let EagerPut { peers, failure, request, claim, .. } = self;
@@ -92,28 +63,9 @@ impl<B: AsRef<[u8]>> EagerPut<B> {
     }
 }
 
-impl EagerPut<&[u8]> {
-    /// Returns the put with a copy of its bytes.
-    pub(super) fn into_owned(self) -> OwnedPut {
-        let EagerPut { peers, failure, request, claim, remote, bytes, posted } = self;
-        let bytes = SmallVec::from_slice(bytes);
-        EagerPut { peers, failure, request, claim, remote, bytes, posted }
-    }
-}
-
-impl Landing for EagerPut<&[u8]> {
+impl Landing for EagerPut {
     fn post(&mut self) -> Post {
-        self.write()
-    }
-
-    fn park(self) -> Box<dyn Parked> {
-        Box::new(self.into_owned())
-    }
-}
-
-impl Landing for OwnedPut {
-    fn post(&mut self) -> Post {
-        self.write()
+        Parked::post(self)
     }
 
     fn park(self) -> Box<dyn Parked> {
@@ -121,9 +73,14 @@ impl Landing for OwnedPut {
     }
 }
 
-impl Parked for OwnedPut {
+impl Parked for EagerPut {
     fn post(&mut self) -> Post {
-        self.write()
+        let Some(own) = self.peers.local(self.request.target) else { return Post::All };
+        let writes = [(self.remote, &*self.bytes)].into_iter();
+        match post_writes(&own.endpoint, self.request, (self.claim.source, 1), writes) {
+            Ok(()) => Post::All,
+            Err(error) => own.not_posted(self.failure.of(own.rank), error),
+        }
     }
 
     fn refuse(self: Box<Self>) {

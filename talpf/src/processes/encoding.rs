@@ -4,6 +4,7 @@
 
 use ibverbs_sim::{RemoteAddress, RemoteKey};
 use integer_encoding::VarInt;
+use smallvec::SmallVec;
 
 use super::WindowRequest;
 use crate::notification::{Notification, NotifiedClaim};
@@ -13,44 +14,16 @@ use crate::window::{Claim, Kind};
 /// The kinds of claims, by their numbers in messages.
 pub(super) const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
 
-/// Most bytes of a number.
-const MAX_NUMBER_BYTES: usize = 10;
+/// Most bytes of a message without the data that it carries.
+pub(super) const HEAD: usize = 88;
 
-/// Writes numbers.
-pub(super) fn write_numbers<N: VarInt, const COUNT: usize>(
-    bytes: &mut Vec<u8>,
-    numbers: [N; COUNT],
-) {
-    for number in numbers {
-        let mut encoded = [0; MAX_NUMBER_BYTES];
-        let length = number.encode_var(&mut encoded);
-        bytes.extend_from_slice(&encoded[..length]);
-    }
-}
+/// Bytes of a message, whose short ones need no memory from the heap.
+pub(super) type MessageBytes = SmallVec<[u8; 128]>;
 
-/// Writes a claim, and the windows that it is for.
-pub(super) fn write_claim(bytes: &mut Vec<u8>, request: WindowRequest, claim: Claim) {
-    write_request(bytes, request);
-    write_elements(bytes, claim);
-}
-
-pub(super) fn write_request(bytes: &mut Vec<u8>, request: WindowRequest) {
-    let WindowRequest { target, lane, round } = request;
-    bytes.push(lane.0);
-    write_numbers(bytes, [target.0]);
-    write_numbers(bytes, [round.0]);
-}
-
-pub(super) fn write_remote(bytes: &mut Vec<u8>, remote: RemoteAddress) {
-    write_numbers(bytes, [remote.address]);
-    write_numbers(bytes, [remote.key.to_u32()]);
-}
-
-/// Writes a notification, and the claim of its put.
-pub(super) fn write_notified(bytes: &mut Vec<u8>, notified: NotifiedClaim) {
-    let NotifiedClaim { notification: Notification { id, value, .. }, claim } = notified;
-    write_numbers(bytes, [id, value]);
-    write_elements(bytes, claim);
+/// A message that is being written, up to the data that it carries.
+pub(super) struct Writer {
+    head: [u8; HEAD],
+    length: usize,
 }
 
 /// Bit of the first byte of a claim, beside its kind, that is set if the claim is raw.
@@ -58,15 +31,67 @@ const RAW: u8 = 1 << 7;
 /// Bit of the same byte that is set if rows and stride follow.
 const RECTANGLE: u8 = 1 << 6;
 
-fn write_elements(bytes: &mut Vec<u8>, claim: Claim) {
-    let Claim { source, slot, index, end, rows, stride, kind, raw } = claim;
-    let is_rectangle = (rows, stride) != (1, 0);
-    let bit = |bit, is_set| if is_set { bit } else { 0 };
-    bytes.push(kind as u8 | bit(RAW, raw) | bit(RECTANGLE, is_rectangle));
-    write_numbers(bytes, [source.0, slot]);
-    write_numbers(bytes, [index, end.wrapping_sub(index)]);
-    if is_rectangle {
-        write_numbers(bytes, [rows, stride]);
+impl Writer {
+    /// Begins a message with a byte.
+    pub(super) fn new(first: u8) -> Self {
+        let mut head = [0; HEAD];
+        head[0] = first;
+        Writer { head, length: 1 }
+    }
+
+    /// Writes bytes of a fixed number.
+    pub(super) fn fixed<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.head[self.length..self.length + N].copy_from_slice(&bytes);
+        self.length += N;
+    }
+
+    /// Writes numbers.
+    pub(super) fn numbers<N: VarInt, const COUNT: usize>(&mut self, numbers: [N; COUNT]) {
+        for number in numbers {
+            self.length += number.encode_var(&mut self.head[self.length..]);
+        }
+    }
+
+    /// Writes a claim, and the windows that it is for.
+    pub(super) fn claim(&mut self, request: WindowRequest, claim: Claim) {
+        self.request(request);
+        self.elements(claim);
+    }
+
+    pub(super) fn request(&mut self, WindowRequest { target, lane, round }: WindowRequest) {
+        self.fixed([lane.0]);
+        self.numbers([target.0]);
+        self.numbers([round.0]);
+    }
+
+    pub(super) fn remote(&mut self, RemoteAddress { address, key }: RemoteAddress) {
+        self.numbers([address]);
+        self.numbers([key.to_u32()]);
+    }
+
+    /// Writes a notification, and the claim of its put.
+    pub(super) fn notified(&mut self, NotifiedClaim { notification, claim }: NotifiedClaim) {
+        self.numbers([notification.id, notification.value]);
+        self.elements(claim);
+    }
+
+    fn elements(&mut self, claim: Claim) {
+        let Claim { source, slot, index, end, rows, stride, kind, raw } = claim;
+        let is_rectangle = (rows, stride) != (1, 0);
+        let bit = |bit, is_set| if is_set { bit } else { 0 };
+        self.fixed([kind as u8 | bit(RAW, raw) | bit(RECTANGLE, is_rectangle)]);
+        self.numbers([source.0, slot]);
+        self.numbers([index, end.wrapping_sub(index)]);
+        if is_rectangle {
+            self.numbers([rows, stride]);
+        }
+    }
+
+    /// Returns the message, which ends with the data that it carries.
+    pub(super) fn finish(&self, data: &[u8]) -> MessageBytes {
+        let mut bytes = MessageBytes::from_slice(&self.head[..self.length]);
+        bytes.extend_from_slice(data);
+        bytes
     }
 }
 
@@ -81,14 +106,14 @@ impl Reader<'_> {
         Some(*chunk)
     }
 
-    /// Reads what [`write_numbers`] has written.
+    /// Reads what [`Writer::numbers`] has written.
     pub(super) fn number<N: VarInt>(&mut self) -> Option<N> {
         let (number, length) = N::decode_var(self.0)?;
         self.0 = self.0.get(length..)?;
         Some(number)
     }
 
-    /// Reads what [`write_claim`] has written.
+    /// Reads what [`Writer::claim`] has written.
     pub(super) fn claim(&mut self) -> Option<(WindowRequest, Claim)> {
         Some((self.request()?, self.elements()?))
     }
@@ -104,7 +129,7 @@ impl Reader<'_> {
         Some(RemoteAddress { address, key })
     }
 
-    /// Reads what [`write_notified`] has written.
+    /// Reads what [`Writer::notified`] has written.
     pub(super) fn notified(&mut self) -> Option<NotifiedClaim> {
         let (id, value, claim) = (self.number()?, self.number()?, self.elements()?);
         let source = claim.source;

@@ -68,17 +68,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ibverbs_sim::{Device, RemoteAddress};
+use ibverbs_sim::Device;
 use talpf_primitives::{Mutex, TryLock};
 
 pub(crate) use self::catching_wire::CatchingWire;
 use self::clock_readings::ClockReadings;
 use self::control_message::{ControlMessage, Envelope};
 pub(crate) use self::distribution::Distribution;
-use self::eager_put::{EagerPut, OwnedPut};
+use self::eager_put::EagerPut;
 use self::event_watch::EventWatch;
 pub(crate) use self::event_watch::Sleep;
-use self::put_list::PutList;
+use self::put_list::{ListedPut, PutList};
 pub(crate) use self::remote_peer::RemotePeer;
 pub(crate) use self::segments::Segments;
 use self::termination::TerminationDetector;
@@ -132,7 +132,9 @@ pub(crate) struct Processes {
     clocks: ClockReadings,
     /// Eager puts that a window has admitted, and that found no room in the queue pair. Only the
     /// thread that handles what has arrived takes the lock.
-    unposted: Mutex<VecDeque<OwnedPut>>,
+    unposted: Mutex<VecDeque<EagerPut>>,
+    /// Set while there may be some.
+    has_unposted: AtomicBool,
     events: Arc<EventWatch>,
 }
 
@@ -167,6 +169,7 @@ impl Processes {
             termination: TerminationDetector::new(distribution.processes()),
             clocks: ClockReadings::default(),
             unposted: Mutex::default(),
+            has_unposted: AtomicBool::new(false),
             events,
         }
     }
@@ -256,7 +259,7 @@ impl Processes {
     /// Prepares the sleep of the polling task, which was announced. The caller has made progress since.
     pub(crate) fn prepare_sleep(&self) -> Sleep {
         let waits = |peer: &RemotePeer| peer.waits_for_progress();
-        if !self.unposted.lock().is_empty() || self.peers.remotes().any(waits) {
+        if self.has_unposted.load(Ordering::Acquire) || self.peers.remotes().any(waits) {
             return Sleep::Naps;
         }
         self.events.arm(&self.device)
@@ -268,7 +271,7 @@ impl Processes {
         let Some(progressing) = self.progressing.try_lock() else {
             return false;
         };
-        let taken = self.device.progress();
+        let taken = self.device.progress_and(|from, bytes| self.handle_message(from, bytes));
         self.events.note_progress();
         if let Err(error) = &taken {
             self.failure.fail(&[self.speaker()], &Error::Device(error.clone()));
@@ -277,10 +280,9 @@ impl Processes {
             self.failure
                 .fail_with_reason(self.speaker(), &format!("the wire has panicked: {panic}"));
         }
-        while let Some((from, bytes)) = self.device.receive_datagram() {
-            self.handle_message(from, &bytes);
+        if self.has_unposted.load(Ordering::Relaxed) {
+            self.post_unposted();
         }
-        self.post_unposted();
         for peer in self.peers.remotes() {
             peer.post_granted();
             peer.report_landed();
@@ -363,19 +365,17 @@ impl Processes {
                 }
             }
             ControlMessage::Put { landed, request, claim, remote, bytes } => {
+                let put = ListedPut::only(&claim, remote, bytes.len());
+                let put = put.ok_or("a put with the claim of something else")?;
                 peer.take_landed(target, landed);
                 peer.note_eager_puts(target, 1);
-                if self.may_be_in(source, request) {
-                    self.take_eager_put(request, claim, remote, bytes);
-                }
+                self.take_eager_puts(source, request, (&[put], bytes));
             }
             ControlMessage::Puts { landed, request, puts } => {
                 let list = PutList::from_bytes(puts).ok_or("a list of puts that is malformed")?;
                 peer.take_landed(target, landed);
                 peer.note_eager_puts(target, list.puts.len() as u32);
-                if self.may_be_in(source, request) {
-                    self.take_eager_puts(source, request, &list);
-                }
+                self.take_eager_puts(source, request, (&list.puts, list.bytes));
             }
             ControlMessage::Landed { landed } => peer.take_landed(target, landed),
             ControlMessage::InboxRequest { number, notified } => {
@@ -440,36 +440,17 @@ impl Processes {
         checked.inspect_err(|error| self.failure.fail(&[target], error)).is_ok()
     }
 
-    /// Passes a put of a remote rank, with its bytes, to the windows of this one.
-    fn take_eager_put(
-        &self,
-        request: WindowRequest,
-        claim: Claim,
-        remote: RemoteAddress,
-        bytes: &[u8],
-    ) {
-        let (peers, failure) = (self.peers.clone(), Arc::clone(&self.failure));
-        let put = EagerPut { peers, failure, request, claim, remote, bytes, posted: None };
-        match self.peers.land(request, claim, true, put) {
-            Outcome::Posted(_) | Outcome::Parked => {}
-            // The source limits its puts to its credit, so this table always has some; one for
-            // which the queue pair has no room waits for the engine to make some.
-            Outcome::Retry(put) => self.unposted.lock().push_back(put.into_owned()),
-            Outcome::Refused(put) => put.refuse(),
-        }
-    }
-
     /// Passes eager puts to the windows again that found no room in the queue pair.
     fn post_unposted(&self) {
         let mut unposted = self.unposted.lock();
-        for _ in 0..unposted.len() {
-            let Some(put) = unposted.pop_front() else { return };
+        while let Some(put) = unposted.pop_front() {
             match self.peers.land(put.request, put.claim, true, put) {
                 Outcome::Posted(_) | Outcome::Parked => {}
                 Outcome::Retry(put) => return unposted.push_front(put),
                 Outcome::Refused(put) => put.refuse(),
             }
         }
+        self.has_unposted.store(false, Ordering::Release);
     }
 
     /// Passes an operation of a remote rank to the windows of this one.

@@ -154,15 +154,22 @@ impl<'a> PutList<'a> {
         }
         (rest.len() == start as usize && !puts.is_empty()).then_some(Self { puts, bytes: rest })
     }
-
-    /// Returns the range of the bytes of a put.
-    pub(super) fn range(&self, index: usize) -> Range<usize> {
-        let ListedPut { start, length, .. } = self.puts[index];
-        start as usize..(start + length) as usize
-    }
 }
 
 impl ListedPut {
+    /// Returns the only put of a list, of so many bytes; `None` if the claim is not that of a put to
+    /// consecutive elements.
+    pub(super) fn only(claim: &Claim, remote: RemoteAddress, length: usize) -> Option<Self> {
+        let Claim { source, slot, index, end, .. } = *claim;
+        let put = Self { slot, index, end, remote, start: 0, length: length as u32 };
+        (put.claim(source) == *claim).then_some(put)
+    }
+
+    /// Returns the range of its bytes among those of the list.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.start as usize..(self.start + self.length) as usize
+    }
+
     /// Returns the claim of a put of `source`.
     pub(super) fn claim(&self, source: Rank) -> Claim {
         let Self { slot, index, end, .. } = *self;
@@ -201,8 +208,8 @@ mod tests {
             }
             let sent = writer.finish();
             let list = PutList::from_bytes(&sent).unwrap();
-            let come = list.puts.iter().enumerate().map(|(nth, put)| {
-                (put.claim(Rank(7)), put.remote, list.bytes[list.range(nth)].to_vec())
+            let come = list.puts.iter().map(|put| {
+                (put.claim(Rank(7)), put.remote, list.bytes[put.range()].to_vec())
             });
             prop_assert_eq!(come.collect::<Vec<_>>(), expected);
             let shorter = &sent[..sent.len().saturating_sub(cut)];
@@ -212,7 +219,7 @@ mod tests {
         #[test]
         fn no_bytes_are_too_strange(bytes: Vec<u8>) {
             if let Some(list) = PutList::from_bytes(&bytes) {
-                (0..list.puts.len()).for_each(|nth| assert!(list.bytes.get(list.range(nth)).is_some()));
+                list.puts.iter().for_each(|put| assert!(list.bytes.get(put.range()).is_some()));
             }
         }
     }

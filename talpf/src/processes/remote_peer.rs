@@ -221,12 +221,9 @@ impl RemotePeer {
         self.pair(own).into_iter().for_each(|pair| pair.eager.note_received(puts));
     }
 
-    /// Notes that eager puts of the peer have arrived in their round; together they were granted once,
-    /// or not. Returns `true` if the peer needs nothing more, so that its arrivals may be complete.
-    pub(crate) fn note_eager_arrival(&self, own: Rank, puts: u32, was_granted: bool) -> bool {
-        if was_granted {
-            self.note_arrival(own);
-        }
+    /// Notes that eager puts of the peer have arrived in their round. Returns `true` if the peer needs
+    /// nothing more, so that its arrivals may be complete.
+    pub(crate) fn note_eager_arrival(&self, own: Rank, puts: u32) -> bool {
         self.pair(own).into_iter().for_each(|pair| pair.eager.note_landed(puts));
         self.is_finished()
     }

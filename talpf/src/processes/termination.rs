@@ -48,9 +48,10 @@ impl TerminationDetector {
         TerminationDetector { passes: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
-    /// Notes that everything that had arrived has been handled.
+    /// Notes that everything that had arrived has been handled, for the thread that does this.
     pub(super) fn note_pass(&self) {
-        self.passes.fetch_add(1, Ordering::SeqCst);
+        let passes = self.passes.load(Ordering::Relaxed) + 1;
+        self.passes.store(passes, Ordering::Release);
     }
 
     /// Takes in the report of a process. Returns `false` if it is malformed.
@@ -74,7 +75,7 @@ impl Processes {
     pub(crate) fn is_terminated(&self) -> bool {
         // A polling task that sleeps makes no passes.
         self.events.wake();
-        let passes = self.termination.passes.load(Ordering::SeqCst);
+        let passes = self.termination.passes.load(Ordering::Acquire);
         let mut state = self.termination.state.lock();
         let traffic = self.traffic(&state);
         // Stable once two passes have handled whatever had arrived at the count, without effect.

@@ -1,6 +1,7 @@
 //! Operations of this rank that wait for the windows, or the inboxes, of a remote rank.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use talpf_primitives::Mutex;
 
@@ -19,6 +20,8 @@ pub(crate) struct WindowRequest {
 #[derive(Default)]
 pub(super) struct WindowRequests {
     state: Mutex<State>,
+    /// Set while there may be granted operations. Changed under the lock.
+    has_granted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -102,6 +105,7 @@ impl WindowRequests {
         if let Some(mut waiting) = state.waiting.remove(&number) {
             arrival.into_iter().for_each(|arrival| waiting.operation.admit(arrival));
             state.granted.push_back(waiting.operation);
+            self.has_granted.store(true, Ordering::Release);
         }
         drop(state);
         self.post_granted();
@@ -109,10 +113,10 @@ impl WindowRequests {
 
     /// Posts granted operations, as far as the send queue has room.
     pub(super) fn post_granted(&self) {
-        loop {
+        while self.has_granted() {
             let mut state = self.state.lock();
             let Some(mut operation) = state.granted.pop_front() else {
-                return;
+                return self.has_granted.store(false, Ordering::Release);
             };
             drop(state);
             if operation.post() != Post::All {
@@ -124,12 +128,13 @@ impl WindowRequests {
 
     /// Returns `true` if granted operations wait for room in the send queue.
     pub(super) fn has_granted(&self) -> bool {
-        !self.state.lock().granted.is_empty()
+        self.has_granted.load(Ordering::Acquire)
     }
 
     fn keep(&self, operation: Box<dyn Parked>) {
         let mut state = self.state.lock();
         if !state.failed {
+            self.has_granted.store(true, Ordering::Release);
             return state.granted.push_front(operation);
         }
         drop(state);

@@ -217,7 +217,7 @@ impl State {
             return None;
         }
         let peer = sender.peers.remote(eager.source)?;
-        if peer.note_eager_arrival(self.rank, eager.puts, eager.was_granted) {
+        if peer.note_eager_arrival(self.rank, eager.puts) {
             // A sync may wait in vain for more: that is known once these count.
             sender.own.ring_doorbell();
         }
@@ -330,7 +330,7 @@ fn take_notified(sender: &Sender, writer: Rank, number: ArrivalNumber, out: &mut
     };
     if writer != source
         && let Some(peer) = sender.peers.remote(source)
-        && peer.note_eager_arrival(here, 1, false)
+        && peer.note_eager_arrival(here, 1)
     {
         sender.own.ring_doorbell();
     }

@@ -167,6 +167,12 @@ fn window_request(number: u32, raw: bool, round: u64) -> Vec<u8> {
     [&numbers([number.into(), 0, 0, round])[..], &claim].concat()
 }
 
+/// Returns the eager put of rank 1, of eight bytes, with the claim of a window request.
+fn eager_put(window_request: Vec<u8>) -> Vec<u8> {
+    // Address and key.
+    [&window_request[..], &numbers([4096, 0]), &[7; 8]].concat()
+}
+
 /// Returns the error of rank 0 after these messages of rank 1, whose process ends with the program of rank 0, since
 /// a process that fails waits for the others.
 fn error_after(messages: Vec<Vec<u8>>) -> Error {
@@ -223,13 +229,25 @@ fn times_that_nobody_wants_fail_the_run() {
 
 /// A round that no program can have come to.
 #[test]
-fn a_window_request_for_a_distant_round_fails_the_run() {
-    crate::in_one_process::says(
-        &error_after(vec![datagram(0, &window_request(0, false, 1 << 60))]),
-        &[
-            "rank 1 is in round 1152921504606846976 of lane 0 and rank 0 in round 0: ranks may be at most 1024",
-        ],
-    );
+fn operations_of_a_distant_round_fail_the_run() {
+    let request = window_request(0, false, 1 << 60);
+    for message in [datagram(0, &request), datagram(7, &eager_put(request))] {
+        crate::in_one_process::says(
+            &error_after(vec![message]),
+            &[
+                "rank 1 is in round 1152921504606846976 of lane 0 and rank 0 in round 0: ranks may be at most 1024",
+            ],
+        );
+    }
+}
+
+/// The claim is that of an operation without a window, which no eager put has.
+#[test]
+fn an_eager_put_with_the_claim_of_something_else_fails_the_run() {
+    let put = eager_put(window_request(0, true, 0));
+    let error = error_after(vec![datagram(7, &put)]);
+    let says = "a put with the claim of something else";
+    crate::in_one_process::says(&error, &["rank 1 has sent", says]);
 }
 
 /// Words too few or too many, with settings that fit.

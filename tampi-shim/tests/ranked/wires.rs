@@ -27,12 +27,12 @@ fn datagrams() {
     }
     let mut come = vec![0; all as usize];
     while others.iter().any(|other| come[*other as usize] < LENGTHS.len()) || device.has_unsent() {
-        device.progress().unwrap();
-        while let Some((from, bytes)) = device.receive_datagram() {
+        let taken = device.progress_and(|from, bytes| {
             let nth = &mut come[from as usize];
             assert!(bytes == datagram(from, LENGTHS[*nth]), "datagram {nth} from {from}");
             *nth += 1;
-        }
+        });
+        taken.unwrap();
         thread::yield_now();
     }
 }

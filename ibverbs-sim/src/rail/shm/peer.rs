@@ -11,7 +11,7 @@ use rustix::{
     net::{RecvFlags, Shutdown, recv, shutdown},
     process::Pid,
 };
-use talpf_primitives::{AtomicBool, Mutex, MutexGuard, Ordering};
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, prefetch_to_write};
 
 use super::{
     fence::AsymmetricFence,
@@ -48,6 +48,8 @@ pub(super) struct Peer {
     reachable: Option<Pid>,
     /// End of the ring to the peer. Its lock is that of the first use word, too.
     writer: Mutex<Writer>,
+    /// Slot of the next frame, as far as known without the lock.
+    next_slot: AtomicU64,
     /// Locks of the other use words.
     long_uses: [Mutex<()>; USES - 1],
     is_lost: AtomicBool,
@@ -74,6 +76,7 @@ impl Peer {
             socket,
             reachable,
             writer: Mutex::default(),
+            next_slot: AtomicU64::new(0),
             long_uses: Default::default(),
             is_lost: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
@@ -133,9 +136,17 @@ impl Peer {
         RailError::Lost { process: self.process }
     }
 
+    /// Fetches the slot that the next frame is written to, which the peer has read in vain.
+    pub(super) fn prepare_push(&self) {
+        prefetch_to_write(self.ring().slot(self.next_slot.load(Ordering::Relaxed)));
+    }
+
     /// Sends a frame. Returns `false` if the ring has no room at present.
     pub(super) fn push(&self, frame: &Frame<'_>) -> Result<bool, RailError> {
-        let pushed = self.writer.lock().push(self.ring(), &frame.encode());
+        let mut writer = self.writer.lock();
+        let pushed = writer.push(self.ring(), &frame.encode());
+        self.next_slot.store(writer.next_slot(), Ordering::Relaxed);
+        drop(writer);
         let has_room = pushed.map_err(|mistake| self.mistaken(mistake))?;
         if has_room {
             self.wake();

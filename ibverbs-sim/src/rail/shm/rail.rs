@@ -305,6 +305,12 @@ impl Rail for ShmRail {
         self.registrations.remove(key)
     }
 
+    fn prepare_send(&self, to: u32) {
+        if let Some(Some(peer)) = self.peers.0.get(to as usize) {
+            peer.prepare_push();
+        }
+    }
+
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
         let peer = self.peer(to)?;
         if bytes.len() > EAGER_BYTES {

@@ -43,6 +43,13 @@ pub(super) struct RingMemory<const SLOTS: usize, const WORDS: usize> {
     words: [AtomicU64; WORDS],
 }
 
+impl<const SLOTS: usize, const WORDS: usize> RingMemory<SLOTS, WORDS> {
+    /// Returns the slot of the frame with this number.
+    pub(super) fn slot(&self, frame: u64) -> &Slot {
+        &self.slots[frame as usize % SLOTS]
+    }
+}
+
 /// A position: slots and words since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Position {
@@ -92,7 +99,7 @@ impl Writer {
                 return Ok(false);
             }
         }
-        let slot = &ring.slots[self.at.slots as usize % SLOTS];
+        let slot = ring.slot(self.at.slots);
         if is_long {
             let first = start as usize % WORDS;
             slot.words[0].store(frame.head()[0], Ordering::Relaxed);
@@ -103,6 +110,11 @@ impl Writer {
         self.at.advance(start, words);
         slot.sequence.store(self.at.slots, Ordering::Release);
         Ok(true)
+    }
+
+    /// Returns the number of the next frame, whose slot it is written to.
+    pub(super) fn next_slot(&self) -> u64 {
+        self.at.slots
     }
 
     /// Keeps a slot, so that a later [`push_reserved`](Self::push_reserved) has room. Returns `false`
@@ -170,7 +182,7 @@ impl Reader {
         if !self.has_next(ring)? {
             return Ok(None);
         }
-        let slot = &ring.slots[self.0.slots as usize % SLOTS];
+        let slot = ring.slot(self.0.slots);
         let header = slot.words[0].load(Ordering::Relaxed);
         let lengths = Lengths::of(header)?;
         let length = lengths.words();
@@ -197,7 +209,7 @@ impl Reader {
         &self,
         ring: &RingMemory<SLOTS, WORDS>,
     ) -> Result<bool, Malformed> {
-        let slot = &ring.slots[self.0.slots as usize % SLOTS];
+        let slot = ring.slot(self.0.slots);
         let sequence = slot.sequence.load(Ordering::Acquire);
         let next = self.0.slots + 1;
         if sequence == next {
