@@ -139,13 +139,21 @@ impl<T> GuardedRegion<T> {
 }
 
 /// The right to a region, without access to its elements.
-pub(crate) struct Hold {
-    _access: GuardedAccess,
+#[doc(hidden)]
+pub struct Hold {
+    access: GuardedAccess,
+}
+
+impl Hold {
+    /// Releases the region as poisoned, as the guard of a task that writes does.
+    pub fn fail(self, reason: impl Into<String>) {
+        record(self.access.0.task()).fail(reason.into());
+    }
 }
 
 impl Guard for Hold {
     fn of_access(access: OpenAccess) -> Self {
-        Hold { _access: GuardedAccess(access) }
+        Hold { access: GuardedAccess(access) }
     }
 }
 
@@ -187,6 +195,13 @@ macro_rules! guard {
             #[doc(hidden)]
             pub fn array_id(&self) -> u64 {
                 self.part.array_id()
+            }
+
+            /// Gives up the access to the elements.
+            #[doc(hidden)]
+            #[inline]
+            pub fn into_hold(self) -> Hold {
+                Hold { access: self.part.access }
             }
 
             /// Returns the name of the array in reports.
@@ -280,7 +295,7 @@ macro_rules! writing_guard {
             /// Releases the region as poisoned: its task has failed, and tasks that depend on the
             /// region do not run. For operations that should have filled it and did not.
             pub fn fail(self, reason: impl Into<String>) {
-                record(self.part.access.0.task()).fail(reason.into());
+                self.into_hold().fail(reason);
             }
         }
 

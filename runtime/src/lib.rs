@@ -87,6 +87,8 @@ pub use self::dump::{Dump, Standing};
 pub use self::error::{Error, Failure};
 pub use self::graph::{Dependency, GraphRecorder, GraphTask, Outcome, TaskGraph, Waits};
 pub use self::group::{Group, Lookahead, Wait, is_cancelled};
+#[doc(hidden)]
+pub use self::guard::Hold;
 pub use self::guard::{Commutative, Concurrent, In, InOut, Out};
 pub use self::hang::Reporter;
 pub use self::idle_policy::{IdlePolicy, NoIdlePolicy};

@@ -18,7 +18,7 @@ pub(crate) struct BufferGuards {
 #[derive(Default)]
 struct State {
     /// Guards of the buffers of even and of odd rounds.
-    held: [Vec<Box<dyn HeldGuard>>; 2],
+    held: [Vec<HeldGuard>; 2],
     /// Number of rounds that have ended without an error.
     ended: u64,
     /// Slots of the buffers.
@@ -41,7 +41,7 @@ impl BufferGuards {
     /// Gives the guard up and returns `false` if the round two before `round`, to the same buffer,
     /// has not ended without an error, or the run has failed: then a task before has failed, or the
     /// failure of the run has made this guard free.
-    pub(super) fn hold(&self, round: Round, guard: Box<dyn HeldGuard>) -> bool {
+    pub(super) fn hold(&self, round: Round, guard: HeldGuard) -> bool {
         let mut state = self.state.lock();
         let too_early = round.0 > state.ended + 1;
         let reason = match &state.failed {

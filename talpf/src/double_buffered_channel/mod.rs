@@ -155,7 +155,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
         let task = context.group().task("buffers").inout(links.iter().map(|l| l.buffers[0]));
         for guard in task.run(|guards| guards)?.await? {
             // Refused after a failure; then the all-gather below fails, too.
-            made.guards.hold(round, Box::new(guard));
+            made.guards.hold(round, guard.into());
         }
         let own = Ok((link_descriptor::to_bytes(number, &descriptors), ()));
         let call = Call::DoubleBufferedChannel;
@@ -207,7 +207,7 @@ impl<T: Pod + Send + Sync> DoubleBufferedChannel<T> {
         let (peer, remote, guards) = (end.peer, end.remote[parity(round)], self.guards.clone());
         let task = self.lane.group().task("put").communicates().inline().input(from).inout(next);
         task.spawn(move |from: In<T, D>, next: InOut<T>| {
-            if !guards.hold(after, Box::new(next)) {
+            if !guards.hold(after, next.into()) {
                 return;
             }
             // SAFETY: the target holds its guard of that buffer until its sync of this round has

@@ -17,7 +17,6 @@ use super::id::WaiterNumber;
 use super::of_rank::{Awaits, OfRank};
 use crate::error::Error;
 use crate::foreign;
-use crate::held_guard::HeldGuard;
 
 /// The part of a wait that both its future and its completion know.
 struct Shared {
@@ -230,7 +229,7 @@ impl<T: Pod + Send + Sync, D: Send + 'static> Future for Receive<T, D> {
                     Completion::Call(Box::new(move |result| {
                         match &result {
                             Ok(_) => *returned.lock() = Some(guard),
-                            Err(error) => Box::new(guard).poison(&error.to_string()),
+                            Err(error) => guard.fail(error.to_string()),
                         }
                         shared.complete(result);
                     }))

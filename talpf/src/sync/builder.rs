@@ -8,7 +8,7 @@ use talpf_runtime::{In, InOut, Once, PendingEvent, Region};
 use talpf_traces::Event;
 
 use super::active_sync::{ActiveSync, Stage};
-use super::declared_windows::{DeclaredWindow, DeclaredWindows, Opens, areas_of};
+use super::declared_windows::{DeclaredWindow, DeclaredWindows, Opens, add_areas_of};
 use super::opening::{open, spawn_opening};
 use super::receiver::Receiver;
 use super::{SyncHandle, SyncMode};
@@ -104,14 +104,14 @@ impl<'r> SyncBuilder<'_, 'r> {
     /// already: it opens as the sync is spawned, and drops the guard when the round has ended.
     pub fn window_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: InOut<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
-        self.push(Kind::Write, Opens::Now { guard: Box::new(guard), array, rect })
+        self.push(Kind::Write, Opens::Now { guard: guard.into(), array, rect })
     }
 
     /// Exposes a region as [`SyncBuilder::expose`], for a body that has its guard already, which is
     /// dropped when the round has ended.
     pub fn expose_with<T: Pod + Send + Sync, D: Send + 'static>(self, guard: In<T, D>) -> Self {
         let (array, rect) = (guard.array_id(), guard.rect());
-        self.push(Kind::Read, Opens::Now { guard: Box::new(guard), array, rect })
+        self.push(Kind::Read, Opens::Now { guard: guard.into(), array, rect })
     }
 
     /// Closes the open round of the lane and spawns its sync, which the group waits for as for a
@@ -132,7 +132,8 @@ impl<'r> SyncBuilder<'_, 'r> {
     /// Spawns the sync of the closed round.
     fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
         let fails = |error: &Error| round.sender.fail(error);
-        let mut areas = self.find_areas(round).inspect_err(fails)?;
+        let mut areas = Areas::default();
+        self.find_areas(round, &mut areas).inspect_err(fails)?;
         // A few windows open before they are declared: puts that arrive earlier are parked, at a
         // cost to their posters. Operations find one of many windows only once all are declared.
         let many = areas.are_many();
@@ -166,9 +167,9 @@ impl<'r> SyncBuilder<'_, 'r> {
 
     /// Finds the areas of all windows before the first one opens. After an error the guards of all
     /// windows are given up.
-    fn find_areas(&mut self, round: &RoundState) -> Result<Areas, Error> {
+    fn find_areas(&mut self, round: &RoundState, areas: &mut Areas) -> Result<(), Error> {
         let (slots, of) = (&round.sender.slots, (round.lane, round.number));
-        let found = round.check().and_then(|()| areas_of(&self.windows, slots, of));
+        let found = round.check().and_then(|()| add_areas_of(&self.windows, slots, of, areas));
         if let Err(error) = &found {
             for window in self.windows.drain(..) {
                 if let Opens::Now { guard, .. } = window.opens {

@@ -23,7 +23,7 @@ pub(super) enum Opens<'r> {
     /// A task on the region, to be spawned.
     Task(Region<'r, ()>),
     /// A guard that the caller has given.
-    Now { guard: Box<dyn HeldGuard>, array: u64, rect: Rect },
+    Now { guard: HeldGuard, array: u64, rect: Rect },
 }
 
 impl Opens<'_> {
@@ -37,16 +37,16 @@ impl Opens<'_> {
     }
 }
 
-/// Finds the areas of the windows of a round, sorted.
+/// Adds the areas of the windows of a round to `areas`, which was empty, and sorts them.
 ///
 /// **Errors**: a region that is not of a windowed slot, or outside its array; windows that overlap.
 #[inline]
-pub(super) fn areas_of(
+pub(super) fn add_areas_of(
     windows: &[DeclaredWindow<'_>],
     slots: &SlotTable,
     (lane, round): (LaneNumber, Round),
-) -> Result<Areas, Error> {
-    let mut areas = Areas::default();
+    areas: &mut Areas,
+) -> Result<(), Error> {
     for DeclaredWindow { kind, opens } in windows {
         if let Opens::Task(region) = opens {
             region.check()?;
@@ -63,6 +63,5 @@ pub(super) fn areas_of(
         let (array, _) = windows[number].opens.part();
         Error::WindowsOverlap { lane, round, array: ArrayLabel::of_id(array) }
     };
-    areas.sort().map_err(overlap)?;
-    Ok(areas)
+    areas.sort().map_err(overlap)
 }

@@ -21,20 +21,15 @@ pub(super) fn spawn_opening(
     let mut open = move |guard| open(unopened.opened(), window, is_only, guard);
     match window.1.kind {
         Kind::Update | Kind::Write => {
-            task.inout(region).spawn(move |guard| open(Box::new(guard)))?;
+            task.inout(region).spawn(move |guard| open(guard.into()))?;
         }
-        Kind::Read => task.input(region).spawn(move |guard| open(Box::new(guard)))?,
+        Kind::Read => task.input(region).spawn(move |guard| open(guard.into()))?,
     }
     Ok(())
 }
 
 /// Opens a window of `round`, perhaps the only one, with the guard of its region.
-pub(super) fn open(
-    round: &RoundState,
-    window: (usize, Area),
-    is_only: bool,
-    guard: Box<dyn HeldGuard>,
-) {
+pub(super) fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: HeldGuard) {
     let RoundState { sender, rank, lane, number, .. } = round;
     let (own, peers) = (&sender.own, &sender.peers);
     let has_landed = |source| peers.has_landed(source, *rank);

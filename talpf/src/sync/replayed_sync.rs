@@ -6,7 +6,7 @@ use talpf_primitives::Mutex;
 use talpf_runtime::fail_current_task;
 
 use super::builder::{EachStep, SyncBuilder, begin};
-use super::declared_windows::{Opens, areas_of};
+use super::declared_windows::{Opens, add_areas_of};
 use super::opening::open;
 use super::{SyncHandle, SyncMode};
 use crate::error::Error;
@@ -33,7 +33,8 @@ impl<'r> SyncBuilder<'_, 'r, EachStep<'_, 'r>> {
         let SyncBuilder { lane, mode, windows, .. } = self;
         let sender = lane.sender();
         let round = sender.open_rounds.number(lane.number);
-        let areas = areas_of(&windows, &sender.slots, (lane.number, round))?;
+        let mut areas = Areas::default();
+        add_areas_of(&windows, &sender.slots, (lane.number, round), &mut areas)?;
         let sync = Arc::new(ReplayedSync {
             lane: lane.clone(),
             mode,
@@ -50,10 +51,10 @@ impl<'r> SyncBuilder<'_, 'r, EachStep<'_, 'r>> {
             match window.kind {
                 Kind::Update | Kind::Write => task
                     .inout(&region)
-                    .spawn(move |_order, guard| sync.open(number, Box::new(guard)))?,
+                    .spawn(move |_order, guard| sync.open(number, guard.into()))?,
                 Kind::Read => task
                     .input(&region)
-                    .spawn(move |_order, guard| sync.open(number, Box::new(guard)))?,
+                    .spawn(move |_order, guard| sync.open(number, guard.into()))?,
             }
         }
         Ok(step.sync_task().inout(&step.order()).spawn(move |_order| sync.close())?)
@@ -73,7 +74,7 @@ struct ReplayedSync {
 
 impl ReplayedSync {
     /// Opens a window of the open round.
-    fn open(&self, number: usize, guard: Box<dyn HeldGuard>) {
+    fn open(&self, number: usize, guard: HeldGuard) {
         let round = self.lane.open_of_iteration();
         self.declare_many(&round);
         let areas = self.areas.as_slice();

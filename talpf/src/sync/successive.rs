@@ -14,7 +14,7 @@ use super::opening::{Unopened, open};
 use super::receiver::Receiver;
 use super::{SyncHandle, SyncMode};
 use crate::error::Error;
-use crate::held_guard::HeldGuard;
+use crate::held_guard::{HeldGuard, OtherGuard};
 use crate::sender::RoundState;
 use crate::slot::Slot;
 use crate::window::{Area, Areas, Kind};
@@ -67,19 +67,19 @@ fn spawn_opening(
     let mut unopened = Unopened::new(first);
     let round = Arc::clone(second);
     Ok(task.spawn(move |guard| {
-        let passed_on = PassedOn { guard: Some(Box::new(guard)), round, window: of_second };
-        open(unopened.opened(), of_first, false, Box::new(passed_on));
+        let passed_on = PassedOn { guard: Some(guard.into()), round, window: of_second };
+        open(unopened.opened(), of_first, false, HeldGuard::Other(Box::new(passed_on)));
     })?)
 }
 
 /// Guard of a window that opens a window of the next round as it is dropped.
-struct PassedOn<G: HeldGuard + 'static> {
-    guard: Option<Box<G>>,
+struct PassedOn {
+    guard: Option<HeldGuard>,
     round: Arc<RoundState>,
     window: (usize, Area),
 }
 
-impl<G: HeldGuard> HeldGuard for PassedOn<G> {
+impl OtherGuard for PassedOn {
     fn poison(mut self: Box<Self>, reason: &str) {
         if let Some(guard) = self.guard.take() {
             guard.poison(reason);
@@ -87,7 +87,7 @@ impl<G: HeldGuard> HeldGuard for PassedOn<G> {
     }
 }
 
-impl<G: HeldGuard> Drop for PassedOn<G> {
+impl Drop for PassedOn {
     fn drop(&mut self) {
         if let Some(guard) = self.guard.take() {
             open(&self.round, self.window, false, guard);

@@ -164,7 +164,7 @@ pub(super) struct Admitted {
 #[must_use = "sources with credit again have to retry"]
 pub(crate) struct EndedRound {
     /// Guards of its windows. The drop of one may run a task that waits for its region.
-    pub(super) guards: SmallVec<[Box<dyn HeldGuard>; 2]>,
+    pub(super) guards: SmallVec<[HeldGuard; 2]>,
     /// Operations that no window has taken. They hold guards, too.
     pub(super) refused: Vec<Box<dyn Parked>>,
     pub(super) freed: Freed,

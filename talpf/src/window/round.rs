@@ -50,7 +50,7 @@ pub(super) struct Window {
 enum Phase {
     #[default]
     Declared,
-    Open(Box<dyn HeldGuard>),
+    Open(HeldGuard),
 }
 
 /// The decision about an operation.
@@ -115,11 +115,7 @@ impl RoundWindows {
     }
 
     /// Opens a window with the guard of its region. Not all windows need be declared.
-    pub(super) fn open(
-        &mut self,
-        (number, area): (usize, Area),
-        guard: Box<dyn HeldGuard>,
-    ) -> &mut Window {
+    pub(super) fn open(&mut self, (number, area): (usize, Area), guard: HeldGuard) -> &mut Window {
         self.know(number, area);
         let window = &mut self.windows[number];
         window.phase = Phase::Open(guard);
@@ -405,10 +401,7 @@ impl Window {
     }
 
     /// Returns the guard, if every admitted operation has landed.
-    pub(super) fn close_if_landed(
-        &mut self,
-        has_landed: HasLanded<'_>,
-    ) -> Option<Box<dyn HeldGuard>> {
+    pub(super) fn close_if_landed(&mut self, has_landed: HasLanded<'_>) -> Option<HeldGuard> {
         if !self.in_flight.forget_landed(has_landed) {
             return None;
         }

@@ -318,7 +318,7 @@ impl WindowTable {
         round: Round,
         window: (usize, Area),
         is_only: bool,
-        guard: Box<dyn HeldGuard>,
+        guard: HeldGuard,
         has_landed: HasLanded<'_>,
     ) -> (Freed, bool) {
         let mut state = self.state.lock();

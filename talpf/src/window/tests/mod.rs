@@ -15,7 +15,7 @@ use talpf_runtime::Rect;
 
 use super::landing::HasLanded;
 use super::*;
-use crate::held_guard::HeldGuard;
+use crate::held_guard::{HeldGuard, OtherGuard};
 use crate::numbers::{LaneNumber, Rank, Round};
 
 #[cfg(talpf_loom)]
@@ -47,7 +47,7 @@ struct Guard {
 
 struct Given(Shared<Guard>);
 
-impl HeldGuard for Given {
+impl OtherGuard for Given {
     fn poison(self: Box<Self>, reason: &str) {
         assert_eq!(reason, "a failure");
         self.0.poisoned.store(true, Ordering::SeqCst);
@@ -67,9 +67,9 @@ impl Fate {
 }
 
 impl Guard {
-    fn give(self: &Shared<Self>) -> Box<dyn HeldGuard> {
+    fn give(self: &Shared<Self>) -> HeldGuard {
         self.given.store(true, Ordering::SeqCst);
-        Box::new(Given(Shared::clone(self)))
+        HeldGuard::Other(Box::new(Given(Shared::clone(self))))
     }
 
     fn check(&self) {
@@ -146,7 +146,7 @@ fn open(
     table: &WindowTable,
     round: Round,
     window: (usize, Area),
-    guard: Box<dyn HeldGuard>,
+    guard: HeldGuard,
     has_landed: HasLanded<'_>,
 ) -> Freed {
     let (freed, _) = table.open(LANE, round, window, false, guard, has_landed);
