@@ -45,8 +45,8 @@ async fn measure(ctx: Context, steps: usize) -> Result<Figures, talpf::Error> {
     let inbox = Array::new(ctx.group(), vec![0u64; NUMBERS], NUMBERS)?;
     let slot = ctx.register_global(&inbox).await?;
     let mut figures = Figures::default();
-    // The first pass warms up.
-    for steps in [steps / 4, steps] {
+    // The first pass warms up: it goes round each ring several times.
+    for steps in [steps, 10 * steps] {
         ctx.sync(SyncMode::DEFAULT).await?;
         let start = Instant::now();
         for _ in 0..steps {
