@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::{ShmConfig, ShmRail, handshake::Greeted, local::LocalEnd};
 use crate::wire::{ConnectAttempts, RETRY_INTERVAL};
 
@@ -82,14 +84,17 @@ impl ShmRail {
             end.greet(&socket).map_err(of(greeted.process))?;
             peers.push((greeted, socket));
         }
-        for (before, socket) in (0..process).zip(sockets) {
-            let greeted = end.greeted(&socket).map_err(of(before))?;
+        let mut answered = Vec::new();
+        for (before, socket) in (0..process).zip(&sockets) {
+            let greeted = end.greeted(socket).map_err(of(before));
+            let greeted = greeted.map_err(|error| name_others(&error, before, &sockets))?;
             if greeted.process != before {
                 let text = format!("process {} has answered for {before}", greeted.process);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
-            peers.push((greeted, socket));
+            answered.push(greeted);
         }
+        peers.extend(answered.into_iter().zip(sockets));
         Self::new(end, peers)
     }
 }
@@ -99,6 +104,24 @@ fn of(process: u32) -> impl Fn(io::Error) -> io::Error {
     move |error| {
         io::Error::new(error.kind(), format!("no connection with process {process}: {error}"))
     }
+}
+
+/// Adds the other processes that have ended to an error about one: they may be why that one has.
+fn name_others(error: &io::Error, process: u32, sockets: &[UnixStream]) -> io::Error {
+    let mut text = error.to_string();
+    for (other, socket) in (0..).zip(sockets) {
+        if other != process && is_closed(socket) {
+            text += &format!(", nor with process {other}");
+        }
+    }
+    io::Error::new(error.kind(), text)
+}
+
+/// Returns `true` if the other end of a socket is closed, whatever it has sent before.
+fn is_closed(socket: &UnixStream) -> bool {
+    let mut wanted = [PollFd::new(socket, PollFlags::empty())];
+    let polled = poll(&mut wanted, Some(&Timespec::default()));
+    polled.is_ok() && wanted[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 /// Returns `true` for the error of a socket whose other end is closed.

@@ -1,6 +1,12 @@
 //! Peers that break the protocol.
 
-use std::{io, net::Shutdown, os::unix::net::UnixStream, process, thread, time::Duration};
+use std::{
+    io,
+    net::Shutdown,
+    os::unix::net::{UnixListener, UnixStream},
+    process, thread,
+    time::Duration,
+};
 
 use proptest::{collection::vec, prelude::*};
 
@@ -97,6 +103,26 @@ fn a_process_that_ends_behind_its_greeting_is_named() {
     });
     let error = joined.err().unwrap().to_string();
     assert!(error.contains("no connection with process 1: Broken pipe"), "{error}");
+}
+
+/// Process 1 has answered and ended, and process 0 has ended because of that.
+#[test]
+fn processes_that_have_ended_are_named_together() {
+    let run = format!("test-together-{}", process::id());
+    let listen = |process| UnixListener::bind_addr(&address(&run, process).unwrap()).unwrap();
+    let [zero, one] = [listen(0), listen(1)];
+    let others = thread::spawn(move || {
+        let end = LocalEnd::create(1, 3, &ShmConfig::default()).unwrap();
+        let [of_zero, of_one] = [zero, one].map(|listener| listener.accept().unwrap().0);
+        end.greet(&of_one).unwrap();
+        drop(of_one);
+        drop(of_zero);
+    });
+    let joined = ShmRail::join(&run, 2, 3, Duration::from_secs(20), &ShmConfig::default());
+    others.join().unwrap();
+    let error = joined.err().unwrap().to_string();
+    assert!(error.contains("no connection with process 0: "), "{error}");
+    assert!(error.ends_with(", nor with process 1"), "{error}");
 }
 
 #[test]
