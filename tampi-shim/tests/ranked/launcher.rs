@@ -6,13 +6,16 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Seconds that no program takes on a busy machine. What is still there then is ended.
 const LIMIT: &str = "300";
 
-/// Every program wants the cores for itself.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Places of programs, of which each has one. The ranks of most MPIs want the cores for themselves; those
+/// of Open MPI yield them, and its launcher waits most of the time.
+static PLACES: [Mutex<()>; 3] = [const { Mutex::new(()) }; 3];
+static NEXT_PLACE: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs `program` on `ranks` ranks, with the arguments and variables that `add` gives it.
 pub(crate) fn run(
@@ -20,11 +23,14 @@ pub(crate) fn run(
     program: impl AsRef<Path>,
     add: impl FnOnce(&mut Command) -> &mut Command,
 ) -> io::Result<Output> {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let launcher = mpirun();
+    let places = if launcher.ends_with("openmpi") { PLACES.len() } else { 1 };
+    let place = &PLACES[NEXT_PLACE.fetch_add(1, Ordering::Relaxed) % places];
+    let _place = place.lock().unwrap_or_else(PoisonError::into_inner);
     // Not pipes: what a launcher leaves behind that was killed would keep them open.
     let (mut text, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=10", LIMIT, &mpirun(), "-n", &ranks.to_string()]);
+    command.args(["--kill-after=10", LIMIT, &launcher, "-n", &ranks.to_string()]);
     command.arg(program.as_ref());
     let status = add(&mut command)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
