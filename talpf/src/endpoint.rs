@@ -214,7 +214,12 @@ impl Endpoint {
         {
             last.flags = last.flags | SendFlags::SIGNALLED;
         }
-        peer.queue_pair.post_send_all(requests)
+        let posted = peer.queue_pair.post_send_all(requests);
+        if posted.is_err() {
+            // A signal that was not sent is that of later requests.
+            peer.unsignalled.fetch_sub(count, Ordering::Relaxed);
+        }
+        posted
     }
 
     /// Returns `true` if the device has carried out every request to `target`.

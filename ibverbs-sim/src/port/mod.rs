@@ -216,7 +216,7 @@ impl Port {
         process: u32,
         bytes: &[u8],
     ) -> Result<()> {
-        self.rail.prepare_send(process);
+        callback::call("the hint to a rail", || self.rail.prepare_send(process));
         self.check_unsent(device, process, bytes.len() as u64)?;
         self.note_taken(self.outgoing.send(process, &Packet::Datagram(bytes), &*self.rail));
         Ok(())

@@ -1,4 +1,4 @@
-//! Datagrams arrive whole and in order, and before packets that are sent after them.
+//! Datagrams arrive whole and in order, and no later than packets that are sent after them.
 
 use ibverbs_sim::{Device, DeviceConfig, Error};
 

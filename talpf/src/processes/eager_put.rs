@@ -14,8 +14,9 @@ use smallvec::SmallVec;
 
 use super::WindowRequest;
 use super::control_message::ControlMessage;
+use super::put_list::MOST_PUTS;
 use super::window_grant::report_refusal;
-use crate::endpoint::{Endpoint, silent};
+use crate::endpoint::{Endpoint, FEWEST_SENDS, SIGNAL_EVERY, silent};
 use crate::failure::RunFailure;
 use crate::immediate::{EagerArrival, Immediate, Kind};
 use crate::numbers::Rank;
@@ -24,6 +25,9 @@ use crate::window::{Claim, Landing, Parked, Post};
 
 /// Requests of puts that need no memory from the heap.
 const USUAL_REQUESTS: usize = 8;
+/// Most requests of puts that land together.
+const MOST_REQUESTS: u32 = MOST_PUTS as u32 + 1;
+const _: () = assert!(MOST_REQUESTS + 2 * SIGNAL_EVERY <= FEWEST_SENDS, "there is room for them");
 
 /// A put of a remote rank that waits here, with its bytes.
 pub(super) struct EagerPut {

@@ -33,7 +33,9 @@ impl Processes {
         (puts, bytes): (&[ListedPut], &[u8]),
     ) {
         let WindowRequest { target, lane, round } = request;
-        let Some(own) = self.peers.local(target) else { return };
+        let Some(own) = self.peers.local(target).filter(|_| self.may_be_in(source, request)) else {
+            return;
+        };
         let puts = EagerPuts { processes: self, own, source, request, puts, bytes };
         let has_landed = |rank| self.peers.has_landed(rank, target);
         let rest = own.windows.land_together(lane, round, &puts, &has_landed);
@@ -45,9 +47,7 @@ impl Processes {
             self.unposted.lock().extend(rest.retry.into_iter().map(|index| puts.owned(index)));
             self.has_unposted.store(true, Ordering::Release);
         }
-        if let Some(index) = rest.refused
-            && self.may_be_in(source, request)
-        {
+        if let Some(index) = rest.refused {
             puts.owned(index).refuse();
         }
     }

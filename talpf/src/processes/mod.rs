@@ -3,7 +3,7 @@
 //! A process has one rank ([`hook`](crate::hook())) or several
 //! ([`exec_on_rail`](crate::exec_on_rail)). Data moves as in one process, by work requests to remote
 //! queue pairs. Everything else goes by small control messages, datagrams
-//! of the device, which arrive in order and before the requests that are sent after them:
+//! of the device, which arrive in order and no later than the requests that are sent after them:
 //!
 //! ```text
 //! a short put into a window           origin ── put, with its bytes ──► target: its window table
@@ -23,7 +23,8 @@
 //! other operation with a window a round trip more than in one process. If the run checks for
 //! conflicts so does an operation on a raw slot: the target notes the operation and grants it. The
 //! target counts the operations that it has granted, and those of them that have arrived, which
-//! their immediates mark; a window closes when the two counts are equal.
+//! their immediates mark; a window closes when the two counts are equal, and all that the target has
+//! written itself is there.
 //!
 //! **Failures.** The message of a failure may overtake data, or come after the error of a request
 //! that the failed rank has refused. Whatever comes first, the queue pairs to other processes go

@@ -257,7 +257,7 @@ impl RemotePeer {
     }
 
     /// Counts an operation of the peer as granted.
-    pub(super) fn count_granted(&self, own: Rank) {
+    fn count_granted(&self, own: Rank) {
         self.pair(own).into_iter().for_each(|pair| {
             pair.granted.fetch_add(1, Ordering::AcqRel);
         });
