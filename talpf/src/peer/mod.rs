@@ -120,12 +120,15 @@ impl Peers {
     pub(crate) fn has_landed(&self, source: Rank, target: Rank) -> bool {
         match &self.0[source.index()] {
             Peer::Local(peer) => peer.endpoint.is_drained(target),
-            // The target writes eager puts itself.
-            Peer::Remote(peer) => {
-                let own = self.local(target);
-                peer.has_landed(target) && own.is_none_or(|own| own.endpoint.is_drained(target))
-            }
+            Peer::Remote(peer) => peer.has_landed(target) && self.has_written(target),
         }
+    }
+
+    /// Returns `true` if a rank has written the eager puts that it has let in: every request to itself
+    /// was carried out.
+    #[cold]
+    fn has_written(&self, own: Rank) -> bool {
+        self.local(own).is_none_or(|peer| peer.endpoint.is_drained(own))
     }
 
     /// Passes an operation to the windows of its target. A `quick` one is posted under a lock.
