@@ -7,7 +7,7 @@
 //! Messages for a process are given to the rail in order, by one thread at a time. A thread that queues
 //! a packet meanwhile leaves it to that one, which checks again before it ends.
 //!
-//! What threads read without the lock is changed under it.
+//! Fields that threads read without the lock are changed under it.
 
 use std::collections::VecDeque;
 

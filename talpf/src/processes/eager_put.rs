@@ -9,18 +9,18 @@
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Operation, Payload, PostError, RemoteAddress, SendWorkRequest};
+use ibverbs_sim::{Operation, Payload, RemoteAddress, SendWorkRequest};
 use smallvec::SmallVec;
 
 use super::WindowRequest;
 use super::control_message::ControlMessage;
 use super::put_list::MOST_PUTS;
 use super::window_grant::report_refusal;
-use crate::endpoint::{Endpoint, FEWEST_SENDS, SIGNAL_EVERY, silent};
+use crate::endpoint::{FEWEST_SENDS, SIGNAL_EVERY, silent};
 use crate::failure::RunFailure;
 use crate::immediate::{EagerArrival, Immediate, Kind};
 use crate::numbers::Rank;
-use crate::peer::Peers;
+use crate::peer::{LocalPeer, Peers};
 use crate::window::{Claim, Landing, Parked, Post};
 
 /// Requests of puts that need no memory from the heap.
@@ -39,14 +39,14 @@ pub(super) struct EagerPut {
     pub(super) bytes: SmallVec<[u8; 64]>,
 }
 
-/// Posts the bytes of so many `puts` of one round, in writes from the target of a request to itself, and
-/// the message that counts the puts: all or nothing.
+/// Posts the bytes of so many `puts` of one round, in writes from the target of a request, `own`, to
+/// itself, and the message that counts the puts: all or nothing.
 pub(super) fn post_writes<'a>(
-    endpoint: &Endpoint,
+    (own, failure): (&LocalPeer, &RunFailure),
     WindowRequest { target, lane, round }: WindowRequest,
     (source, puts): (Rank, u32),
     writes: impl Iterator<Item = (RemoteAddress, &'a [u8])>,
-) -> Result<(), PostError> {
+) -> Post {
     let immediate = Immediate::new(Kind::Eager, lane, round).to_bits();
     let arrival = EagerArrival { source, puts };
     let payload = Immediate::payload(round, arrival.to_bits()).to_ne_bytes();
@@ -55,7 +55,10 @@ pub(super) fn post_writes<'a>(
     let request = |(operation, bytes)| silent(operation, Payload::Inline(bytes));
     let mut requests = SmallVec::<[SendWorkRequest<'_>; USUAL_REQUESTS]>::new();
     requests.extend(writes.chain([message]).map(request));
-    endpoint.post_all(target, &mut requests)
+    match own.endpoint.post_all(target, &mut requests) {
+        Ok(()) => Post::All,
+        Err(error) => own.not_posted(failure.of(target), error),
+    }
 }
 
 impl EagerPut {
@@ -81,10 +84,7 @@ impl Parked for EagerPut {
     fn post(&mut self) -> Post {
         let Some(own) = self.peers.local(self.request.target) else { return Post::All };
         let writes = [(self.remote, &*self.bytes)].into_iter();
-        match post_writes(&own.endpoint, self.request, (self.claim.source, 1), writes) {
-            Ok(()) => Post::All,
-            Err(error) => own.not_posted(self.failure.of(own.rank), error),
-        }
+        post_writes((own, &self.failure), self.request, (self.claim.source, 1), writes)
     }
 
     fn refuse(self: Box<Self>) {

@@ -33,9 +33,10 @@ impl Processes {
         (puts, bytes): (&[ListedPut], &[u8]),
     ) {
         let WindowRequest { target, lane, round } = request;
-        let Some(own) = self.peers.local(target).filter(|_| self.may_be_in(source, request)) else {
+        let Some(own) = self.peers.local(target) else { return };
+        if !self.may_be_in(source, request) {
             return;
-        };
+        }
         let puts = EagerPuts { processes: self, own, source, request, puts, bytes };
         let has_landed = |rank| self.peers.has_landed(rank, target);
         let rest = own.windows.land_together(lane, round, &puts, &has_landed);
@@ -43,7 +44,8 @@ impl Processes {
             own.wake_poller_if_delayed();
         }
         if !rest.retry.is_empty() {
-            // The queue pair has no room for them: they wait for the engine to make some.
+            // The source limits its puts to its credit, so this table always has some; these wait
+            // for the engine to make room in the queue pair.
             self.unposted.lock().extend(rest.retry.into_iter().map(|index| puts.owned(index)));
             self.has_unposted.store(true, Ordering::Release);
         }
@@ -79,15 +81,11 @@ impl Together for EagerPuts<'_> {
     }
 
     fn post(&self, range: Range<usize>) -> Post {
-        let (endpoint, here) = (&self.own.endpoint, self.request.target);
         let count = (self.source, range.len() as u32);
-        let longest = INLINE_BYTES.min(endpoint.max_transfer);
+        let longest = INLINE_BYTES.min(self.own.endpoint.max_transfer);
         let puts = self.puts[range].iter().map(|put| (put.remote, put.range()));
         let writes = joined(puts, longest).map(|(at, range)| (at, &self.bytes[range]));
-        match post_writes(endpoint, self.request, count, writes) {
-            Ok(()) => Post::All,
-            Err(error) => self.own.not_posted(self.processes.failure.of(here), error),
-        }
+        post_writes((self.own, &self.processes.failure), self.request, count, writes)
     }
 
     fn park(&self, range: Range<usize>) -> Box<dyn Parked> {

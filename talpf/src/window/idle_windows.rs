@@ -6,9 +6,9 @@
 //! and has not been carried out at once, or is being posted while another one comes; when the round
 //! ends; and when the run fails.
 //!
-//! One operation at a time may be in the course of being posted, outside the lock. This table keeps
-//! that operation instead of its window, and as long as it does no window is idle. A thread that reads
-//! the operations in flight of a round moves the operation to them first.
+//! This table keeps one of the operations that are being posted outside the lock, at most, instead of
+//! its window, and as long as it does no window is idle. A thread that reads the operations in flight
+//! of a round moves the operation to them first.
 
 use std::ops::Range;
 
