@@ -27,7 +27,7 @@ pub(super) struct Outstanding {
     bytes: u64,
     /// Number of requests whose data is to return.
     returning: usize,
-    /// Number of requests whose effect depends on their packets.
+    /// Number of requests that are [carried](SentRequest::is_carried).
     carried: usize,
     /// Index of the first request that has to be sent again; the length if none has to.
     next: usize,
@@ -59,6 +59,16 @@ impl SentRequest {
     /// Returns `true` if data of the request is to return.
     fn returns(&self) -> bool {
         self.operation.returns_data() && (!self.is_delivered || self.is_long)
+    }
+
+    /// Returns `true` if the packet carries data, or brings it, so that later data may not be copied
+    /// before. A message may have to wait for a receive, and so counts without data as well.
+    fn is_carried(&self) -> bool {
+        let is_write = matches!(
+            self.operation,
+            Operation::Write { .. } | Operation::WriteWithImmediate { .. }
+        );
+        !self.is_delivered && (self.length > 0 || !is_write)
     }
 }
 
@@ -179,7 +189,7 @@ impl Outstanding {
         sent.is_long = false;
         if !is_success {
             sent.is_delivered = false;
-            self.carried += 1;
+            self.carried += usize::from(sent.is_carried());
         }
         self.returning -= usize::from(returned && !sent.returns());
     }
@@ -200,7 +210,6 @@ impl Outstanding {
         let &SendWorkRequest { wr_id, operation, flags, .. } = request;
         let (is_delivered, is_long) = (way != Way::Packet, way == Way::Rail);
         self.bytes += length;
-        self.carried += usize::from(!is_delivered);
         let sent = SentRequest {
             wr_id,
             operation,
@@ -212,6 +221,7 @@ impl Outstanding {
             is_sent: !is_long,
             is_long,
         };
+        self.carried += usize::from(sent.is_carried());
         self.returning += usize::from(sent.returns());
         self.requests.push_back(sent);
         if !is_long {
@@ -239,7 +249,7 @@ impl Outstanding {
         self.inline.drain(..sent.inline as usize);
         self.bytes -= sent.length;
         self.returning -= usize::from(sent.returns());
-        self.carried -= usize::from(!sent.is_delivered);
+        self.carried -= usize::from(sent.is_carried());
         self.next = self.next.saturating_sub(1);
     }
 
@@ -292,9 +302,10 @@ impl Outstanding {
         if let Some(sent) = self.requests.get_mut(self.next)
             && (std::mem::replace(&mut sent.is_sent, true) || !sent.is_delivered)
         {
-            self.carried += usize::from(sent.is_delivered);
-            self.returning += usize::from(sent.operation.returns_data() && sent.is_delivered);
+            let (was_carried, returned) = (sent.is_carried(), sent.returns());
             sent.is_delivered = false;
+            self.carried += usize::from(sent.is_carried() && !was_carried);
+            self.returning += usize::from(sent.returns() && !returned);
         }
         self.next += 1;
     }

@@ -105,6 +105,22 @@ fn a_write_overtakes_no_request_that_was_posted_before() {
 }
 
 #[test]
+fn a_write_behind_an_empty_one_is_copied() {
+    let permitted = permitted();
+    let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
+    let (at, list) = (remote.region.at(0), [local.all()]);
+    let notice = Operation::WriteWithImmediate { remote: at, immediate: 5 };
+    let write = request(2, Operation::Write { remote: at }, Payload::Gather(&list));
+    pair.a.post(&[request(1, notice, Payload::Gather(&[])), write]);
+    assert_eq!(remote.bytes(), [7; LONG]);
+    assert!(pair.a.sent().is_empty(), "the notice ends first");
+    pair.b.receives(1..2);
+    pair.settle();
+    assert_eq!(pair.b.received()[0].immediate, Some(5));
+    assert_eq!(statuses(&pair.a.sent()), [(1, SUCCESS), (2, SUCCESS)]);
+}
+
+#[test]
 fn a_read_behind_a_copied_write_is_copied_and_ends_after_it() {
     let permitted = permitted();
     let (pair, (local, remote)) = (&permitted.pair, permitted.buffers());
