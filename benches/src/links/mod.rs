@@ -3,7 +3,7 @@
 //! Two processes on two cores, each with memory that the other may write. A ping-pong of writes with
 //! notices gives the time of one way, for short and long writes; streams of writes of 8 bytes and of
 //! 1 to 16 MiB with notices give their rate, and streams of reads theirs. A program of one rank in each process
-//! measures supersteps, puts, short and long, and long gets. In the same rounds, the peer is the least that any of it can cost: two threads on two cores
+//! measures supersteps with puts of several sizes, puts, short and long, and long gets. In the same rounds, the peer is the least that any of it can cost: two threads on two cores
 //! that pass a flag on a cache line, and copy before that. For the rail on libfabric it is a program in C
 //! on the same provider as well, where that can be compiled.
 
@@ -35,6 +35,10 @@ use program::Figures;
 const LONG: [usize; 3] = [1 << 20, 4 << 20, 16 << 20];
 /// Names of these sizes.
 const LONG_NAMES: [&str; LONG.len()] = ["1_mib", "4_mib", "16_mib"];
+/// Bytes of puts in supersteps, beside 8.
+const IN_SUPERSTEPS: [usize; 2] = [2 << 10, 64 << 10];
+/// Names of these sizes.
+const IN_SUPERSTEPS_NAMES: [&str; IN_SUPERSTEPS.len()] = ["2_kib", "64_kib"];
 
 /// Options of the benchmark.
 #[derive(Debug)]
@@ -157,6 +161,9 @@ pub fn run(options: &Options) -> Result<Report, Error> {
             }
             let figures = link.program(repetition as u8 + 1, rounds)?;
             add(format!("links.{}_superstep_us", kind.name()), "us", figures.superstep_us);
+            for (name, us) in IN_SUPERSTEPS_NAMES.into_iter().zip(figures.supersteps_us) {
+                add(format!("links.{}_superstep_{name}_us", kind.name()), "us", us);
+            }
             add(format!("links.{}_put_8_rate", kind.name()), "M/s", figures.puts_m_s);
             for (nth, name) in LONG_NAMES.into_iter().enumerate() {
                 let (puts, gets) = (figures.puts_gb_s[nth], figures.gets_gb_s[nth]);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use talpf::{Config, Context, Rank, SyncMode, hook_on_rail};
 use talpf_runtime::Array;
 
-use super::{LONG, Wanted, join::join};
+use super::{IN_SUPERSTEPS, LONG, Wanted, join::join};
 use crate::error::Error;
 
 /// Numbers that a window takes.
@@ -19,6 +19,8 @@ const PLACES: usize = 1 << 21;
 pub(super) struct Figures {
     /// Time of a superstep in which both ranks put 8 bytes into a window, with a known count.
     pub(super) superstep_us: f64,
+    /// Times of such supersteps with puts of each of the [`IN_SUPERSTEPS`] sizes, a task each.
+    pub(super) supersteps_us: [f64; IN_SUPERSTEPS.len()],
     /// Rate of puts of 8 bytes from the body of one task.
     pub(super) puts_m_s: f64,
     /// Rates of puts of each of the [`LONG`] sizes, a task each.
@@ -57,6 +59,23 @@ async fn measure(ctx: Context, steps: usize) -> Result<Figures, talpf::Error> {
             sync.await?;
         }
         figures.superstep_us = start.elapsed().as_secs_f64() * 1e6 / steps as f64;
+    }
+    for (nth, bytes) in IN_SUPERSTEPS.into_iter().enumerate() {
+        let numbers = bytes / size_of::<u64>();
+        let inbox = Array::new(ctx.group(), vec![0u64; numbers], numbers)?;
+        let source = Array::new(ctx.group(), vec![7u64; numbers], numbers)?;
+        let (slot, own) = (ctx.register_global(&inbox).await?, ctx.register_local(&source)?);
+        for steps in [steps, 4 * steps] {
+            ctx.sync(SyncMode::DEFAULT).await?;
+            let start = Instant::now();
+            for _ in 0..steps {
+                ctx.put(&source.all(), slot.at(other, 0))?;
+                ctx.sync(SyncMode::CACHED).window(&inbox.all()).await?;
+            }
+            figures.supersteps_us[nth] = start.elapsed().as_secs_f64() * 1e6 / steps as f64;
+        }
+        ctx.deregister(slot)?;
+        ctx.deregister(own)?;
     }
     let puts = steps * 10;
     for puts in [puts / 4, puts] {
