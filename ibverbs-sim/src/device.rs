@@ -185,6 +185,12 @@ impl Device {
         }
     }
 
+    /// Returns `true` if writes to a process, and reads, usually end in their post: the memory of both is
+    /// mapped.
+    pub fn maps_memory_of(&self, process: u32) -> bool {
+        self.core.port.as_ref().is_some_and(|port| port.maps(process))
+    }
+
     /// Returns `true` if packets are queued that have not left this process.
     pub fn has_unsent(&self) -> bool {
         self.core.port.as_ref().is_some_and(Port::has_unsent)

@@ -135,6 +135,11 @@ impl Port {
         self.regions.get(process as usize)?.find(remote, domain)
     }
 
+    /// Returns `true` if memory of a process may be copied to or from at once, as far as is known here.
+    pub(crate) fn copies(&self, process: u32, permit: &Permit, remote: RemoteAddress) -> bool {
+        self.maps(process) && self.find_region(process, remote, permit.domain).is_some()
+    }
+
     /// Copies between `local`, which is the data of a request or what it writes to, and memory of a
     /// process. Returns `false` unless all bytes were copied.
     pub(crate) fn copy_at_once(

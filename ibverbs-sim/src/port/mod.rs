@@ -80,6 +80,8 @@ const KEPT_BYTES: usize = 1 << 20;
 pub(crate) struct Port {
     rail: Arc<dyn Rail>,
     limits: RailLimits,
+    /// `true` for each process whose memory can be mapped.
+    is_mapped: Box<[bool]>,
     gate: Gate<()>,
     outgoing: Outgoing,
     /// State of the thread that polls the rail.
@@ -125,8 +127,10 @@ impl Port {
             deferred: Deferred::default(),
             error: None,
         };
+        let is_mapped = |process| rail.limits().is_mapped && rail.is_mapped_to(process);
         Self {
             limits: rail.limits(),
+            is_mapped: (0..processes).map(is_mapped).collect(),
             gate: Gate::new(()),
             outgoing: Outgoing::new(&*rail),
             polled: TryLock::new(polled),
@@ -159,6 +163,12 @@ impl Port {
     /// Returns `true` if a process is lost because it showed no life.
     pub(crate) fn is_silent(&self, process: u32) -> bool {
         self.silent.get(process as usize).is_some_and(|silent| silent.load(Ordering::Acquire))
+    }
+
+    /// Returns `true` if data is copied to and from the memory of a process at once, as far as that lies in
+    /// memory of the rail.
+    pub(crate) fn maps(&self, process: u32) -> bool {
+        self.is_mapped.get(process as usize).is_some_and(|is_mapped| *is_mapped)
     }
 
     pub(crate) fn has_unsent(&self) -> bool {

@@ -15,7 +15,9 @@
 //! (`port::mapped`): a write or read with nothing under way before it ends in its post, and a long
 //! write with an immediate sends a packet without data, as does a write or read behind such ones. Data is
 //! copied only while no earlier request has its effect by a packet, so the order of effects is that
-//! of posting. An empty write has none but its notice. A request that is sent again has its data in the packet.
+//! of posting. An empty write has none but its notice. Much data waits for the acknowledgement of the requests before it,
+//! rather than that a packet carries it. A
+//! request that is sent again has its data in the packet.
 //!
 //! A rail that carries out long writes and reads (`Rail::write_long`, `Rail::read_long`) moves the data of such a
 //! request, also of several at a time. Only then its packet is sent, without data, and after it those behind
@@ -168,8 +170,8 @@ impl QueuePairCore {
         if is_long && let Some(attempted) = self.post_long(process, requester, request, local) {
             return attempted;
         }
-        let is_delivered = permit::copies_at_once(requester, &request.operation, length)
-            .is_some_and(|(permit, at)| port.copy_at_once(process, permit, at, local));
+        let copied = permit::copy_at_once(port, process, requester, &request.operation, local);
+        let Some(is_delivered) = copied else { return AttemptError::Busy };
         let has_notice = matches!(request.operation, Operation::WriteWithImmediate { .. });
         if is_delivered && !has_notice && requester.outstanding.is_empty() {
             let success = CompletionStatus::Success;

@@ -78,6 +78,13 @@ pub trait Rail: Send + Sync + 'static {
     /// Returns the limits of the operations.
     fn limits(&self) -> RailLimits;
 
+    /// Returns `true` if memory of a peer can be mapped, for a rail whose
+    /// [limits](RailLimits::is_mapped) allow it.
+    fn is_mapped_to(&self, to: u32) -> bool {
+        let _ = to;
+        true
+    }
+
     /// Lets peers use memory of this process, as far as `access` has remote rights, and returns the
     /// key that they need for it.
     ///

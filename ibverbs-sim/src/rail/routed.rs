@@ -169,6 +169,11 @@ impl Rail for RoutedRail {
         self.limits
     }
 
+    fn is_mapped_to(&self, to: u32) -> bool {
+        let (rail, number) = self.route(to);
+        rail.limits().is_mapped && rail.is_mapped_to(number)
+    }
+
     unsafe fn register(&self, memory: NonNull<[u8]>, access: Access) -> Result<RailKey, RailError> {
         // SAFETY: the contract of this function.
         let machine = unsafe { self.machine.register(memory, access)? };

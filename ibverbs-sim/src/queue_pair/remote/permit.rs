@@ -25,6 +25,8 @@ use crate::{
 
 /// Bytes from which on the data of a request that has a packet anyway is copied at once.
 const LONG: u64 = 512;
+/// Bytes from which on data waits to be copied: a packet takes longer than the acknowledgement of those before.
+const MUCH: u64 = 8 << 10;
 
 impl QueuePairCore {
     /// Returns the packet with the permit of this end, unless the peer has got it.
@@ -167,20 +169,26 @@ impl QueuePairCore {
     }
 }
 
-/// Returns the permit for an operation whose data can be copied at once, and the address at the
-/// peer. Data does not overtake that of earlier requests.
-pub(super) fn copies_at_once<'a>(
-    requester: &'a Requester,
+/// Copies the data of an operation at once, if the peer permits it. Returns `true` if it has, `false` if a packet has to
+/// carry the data, and `None` if it is to be copied once earlier requests have ended: data does not overtake theirs.
+pub(super) fn copy_at_once(
+    port: &Port,
+    process: u32,
+    requester: &Requester,
     operation: &Operation,
-    length: u64,
-) -> Option<(&'a Permit, RemoteAddress)> {
-    let permit = requester.permit.as_deref().filter(|_| requester.outstanding.is_delivered())?;
-    match *operation {
-        Operation::Write { remote } if length > 0 => Some((permit, remote)),
-        Operation::WriteWithImmediate { remote, .. } if length >= LONG => Some((permit, remote)),
-        Operation::Read { remote } if length > 0 => Some((permit, remote)),
-        _ => None,
+    local: LocalBuffer<'_>,
+) -> Option<bool> {
+    let length = local.len();
+    let at = match *operation {
+        Operation::Write { remote } | Operation::Read { remote } if length > 0 => remote,
+        Operation::WriteWithImmediate { remote, .. } if length >= LONG => remote,
+        _ => return Some(false),
+    };
+    let Some(permit) = requester.permit.as_deref() else { return Some(false) };
+    if requester.outstanding.is_delivered() {
+        return Some(port.copy_at_once(process, permit, at, local));
     }
+    (length < MUCH || !port.copies(process, permit, at)).then_some(false)
 }
 
 /// Returns the permit for an operation of the rail, and its address at the peer.
