@@ -19,6 +19,7 @@ use crate::numbers::{LaneNumber, Rank};
 use crate::sender::Sender;
 use crate::slot::{MemorySlot, Registrable, RemoteRegion, Use};
 use crate::sync::{SyncBuilder, SyncMode};
+use crate::window::TicketCounts;
 use crate::world::World;
 
 /// The context of one rank, through which its program registers memory and communicates. Clones
@@ -198,6 +199,16 @@ impl Context {
     /// **Source**: thesis, chapter 2.3.2.
     pub fn resize_message_queue(&self, operations: usize) -> Result<(), Error> {
         self.sender().open_rounds.set_limit(operations)
+    }
+
+    /// Returns how many tickets this rank has given to ranks of other processes so far.
+    ///
+    /// A long put between processes asks for its window and waits for the answer. A window that opens with elements to
+    /// which a rank has put before gives it a ticket, by which the next such put lands without a question. A ticket that is not
+    /// used costs two messages, and delays the end of its round until the source gives it back, which that does
+    /// when it makes progress. In runs that [check for conflicts](crate::Config::check_conflicts) there are none.
+    pub fn ticket_counts(&self) -> TicketCounts {
+        self.sender().own.windows.ticket_counts()
     }
 
     /// Takes lane `number`, which has one owner at a rank: until the returned [`Lane`] is dropped,

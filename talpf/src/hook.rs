@@ -5,7 +5,7 @@ use std::iter::repeat_n;
 use std::sync::Arc;
 
 use ibverbs_sim::{Device, Packets, Rail, Wire};
-use talpf_runtime::{Runtime, check_blocking};
+use talpf_runtime::{Clock, Runtime, check_blocking};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -22,7 +22,8 @@ use crate::world::World;
 /// `main` is `async move` and owns its captures, as that of [`exec`](crate::exec()), but need not be
 /// `Clone`. Programs are those of `exec`, with these differences:
 /// - a put of up to 4 KiB to consecutive elements travels with its claim; any other operation on a
-///   window sends a window request to the target first, which costs a round trip more;
+///   window sends a window request to the target first, which costs a round trip more, unless it is a put
+///   that repeats those of earlier rounds;
 /// - when a rank fails, the others return an error, too, which is [`Error::PeerFailed`]
 ///   unless they have one of their own; which of several failures they name is not determined;
 /// - a sync that waits for a rank whose program has ended fails with [`Error::PeerFailed`], which
@@ -174,6 +175,7 @@ fn meet(
     *inline = INLINE_BYTES_BETWEEN_PROCESSES.max(*inline);
     let device = Device::with_rail(device, rail).map_err(Error::from)?;
     let endpoints = Endpoint::of_process(&device, distribution.here(), config.ranks)?;
-    let ranks = exec::groups(runtime, distribution.here()).zip(endpoints).collect();
-    Ok(World::new(config, ranks, Some(Remotes { device, distribution, wire })))
+    let ranks: Vec<_> = exec::groups(runtime, distribution.here()).zip(endpoints).collect();
+    let clock = ranks.first().map_or_else(Clock::start, |(group, _)| group.clock().clone());
+    Ok(World::new(config, ranks, Some(Remotes { device, distribution, wire, clock })))
 }

@@ -3,7 +3,7 @@
 //! The round is sent modulo 2^21 and completed at the receiver with the nearest round it knows.
 //! Control messages carry eight bytes as well: a count, and the rest of the round.
 
-use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round, TicketNumber};
 
 const ROUND_BITS: u32 = 21;
 const LANE_BITS: u32 = 8;
@@ -35,6 +35,9 @@ impl EagerArrival {
     }
 }
 
+/// Number of ticket numbers, which fit beside the kind.
+pub(crate) const TICKET_NUMBERS: u32 = 1 << (ROUND_BITS + LANE_BITS);
+
 /// The kind of an operation that a completion with an immediate announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -54,6 +57,8 @@ pub(crate) enum Kind {
     Eager,
     /// An operation outside rounds, with its arrival number in place of lane and round.
     Notified,
+    /// A put that a ticket has let land, with the number of the ticket in place of lane and round.
+    Ticket,
 }
 
 /// The fields of an immediate.
@@ -87,7 +92,8 @@ impl Immediate {
             3 => Kind::Ack,
             4 => Kind::Granted,
             5 => Kind::Eager,
-            _ => Kind::Notified,
+            6 => Kind::Notified,
+            _ => Kind::Ticket,
         };
         let lane = LaneNumber((bits >> ROUND_BITS) as u8);
         Immediate { kind, lane, round: bits & (ROUNDS as u32 - 1) }
@@ -102,7 +108,25 @@ impl Immediate {
     /// Returns the arrival number of an operation outside rounds.
     #[inline]
     pub(crate) fn arrival_number(self) -> ArrivalNumber {
-        ArrivalNumber(u32::from(self.lane.0) << ROUND_BITS | self.round)
+        ArrivalNumber(self.number())
+    }
+
+    /// Returns the bits of the immediate of a put by a ticket.
+    #[inline]
+    pub(crate) fn by_ticket(number: TicketNumber) -> u32 {
+        (Kind::Ticket as u32) << (ROUND_BITS + LANE_BITS) | number.0
+    }
+
+    /// Returns the number of the ticket of a put.
+    #[inline]
+    pub(crate) fn ticket_number(self) -> TicketNumber {
+        TicketNumber(self.number())
+    }
+
+    /// Returns the number in place of lane and round.
+    #[inline]
+    fn number(self) -> u32 {
+        u32::from(self.lane.0) << ROUND_BITS | self.round
     }
 
     /// Returns the eight bytes of a control message of `round`.
@@ -151,6 +175,13 @@ mod tests {
             let received = Immediate::from_bits(Immediate::notified(ArrivalNumber(number)));
             prop_assert_eq!(received.kind, Kind::Notified);
             prop_assert_eq!(received.arrival_number(), ArrivalNumber(number));
+        }
+
+        #[test]
+        fn a_ticket_number_comes_back(number in 0..TICKET_NUMBERS) {
+            let received = Immediate::from_bits(Immediate::by_ticket(TicketNumber(number)));
+            prop_assert_eq!(received.kind, Kind::Ticket);
+            prop_assert_eq!(received.ticket_number(), TicketNumber(number));
         }
 
         #[test]

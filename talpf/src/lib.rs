@@ -123,3 +123,4 @@ pub use self::sampled_value::{SampleReader, SampleWriter, SampledValue};
 pub use self::settings::Settings;
 pub use self::slot::{MemorySlot, Registrable, RemoteRegion};
 pub use self::sync::{Arrivals, EachStep, SyncBuilder, SyncHandle, SyncMode};
+pub use self::window::TicketCounts;

@@ -20,6 +20,10 @@ pub struct Round(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArrivalNumber(pub(crate) u32);
 
+/// The number of a ticket, by which its put announces itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TicketNumber(pub(crate) u32);
+
 /// Number of every slot of `register_local`, which no peer refers to.
 pub(crate) const LOCAL_SLOT: u32 = u32::MAX;
 

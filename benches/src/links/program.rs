@@ -19,7 +19,7 @@ const PLACES: usize = 1 << 21;
 pub(super) struct Figures {
     /// Time of a superstep in which both ranks put 8 bytes into a window, with a known count.
     pub(super) superstep_us: f64,
-    /// Times of such supersteps with puts of each of the [`IN_SUPERSTEPS`] sizes, a task each.
+    /// Times of such supersteps with puts of each of the [`IN_SUPERSTEPS`] sizes, of an array.
     pub(super) supersteps_us: [f64; IN_SUPERSTEPS.len()],
     /// Rate of puts of 8 bytes from the body of one task.
     pub(super) puts_m_s: f64,
@@ -65,15 +65,20 @@ async fn measure(ctx: Context, steps: usize) -> Result<Figures, talpf::Error> {
         let inbox = Array::new(ctx.group(), vec![0u64; numbers], numbers)?;
         let source = Array::new(ctx.group(), vec![7u64; numbers], numbers)?;
         let (slot, own) = (ctx.register_global(&inbox).await?, ctx.register_local(&source)?);
+        let mut from = ctx.group().task("source").input(&source.all()).run(|from| from)?.await?;
         for steps in [steps, 4 * steps] {
             ctx.sync(SyncMode::DEFAULT).await?;
             let start = Instant::now();
             for _ in 0..steps {
-                ctx.put(&source.all(), slot.at(other, 0))?;
-                ctx.sync(SyncMode::CACHED).window(&inbox.all()).await?;
+                let round = ctx.round();
+                let sync = ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
+                from = round.put(from, slot.at(other, 0)).await?;
+                drop(round);
+                sync.await?;
             }
             figures.supersteps_us[nth] = start.elapsed().as_secs_f64() * 1e6 / steps as f64;
         }
+        drop(from);
         ctx.deregister(slot)?;
         ctx.deregister(own)?;
     }

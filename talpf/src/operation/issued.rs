@@ -1,21 +1,20 @@
 //! An operation from its issue to its post, which owns its memory.
 
+mod requests;
+
 use std::sync::Arc;
 
-use ibverbs_sim::{
-    Error as DeviceError, Operation as Request, Payload, RemoteAddress, SendFlags, SendWorkRequest,
-};
-use smallvec::SmallVec;
+use ibverbs_sim::{Error as DeviceError, Operation as Request, RemoteAddress};
 
 use super::Done;
-use super::payloads::{Memory, Payloads, Position};
+use super::payloads::{Memory, Position};
 use super::retry_queue::Sequence;
 use super::transfer::{Route, Transfer, Verb};
-use crate::endpoint::{Endpoint, NOBODY, SIGNAL_EVERY, silent};
+use crate::endpoint::NOBODY;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
 use crate::notification::NotifiedClaim;
-use crate::numbers::{ArrivalNumber, Rank, Round};
+use crate::numbers::{ArrivalNumber, Rank, Round, TicketNumber};
 use crate::sender::RoundState;
 use crate::window::{Claim, Landing, Outcome, Parked, Post};
 
@@ -32,8 +31,8 @@ pub(crate) struct Issued {
     route: Route,
     /// The notification of an operation outside rounds, with its claim.
     notified: Option<NotifiedClaim>,
-    /// The number with which it announces itself, once it may land.
-    arrival: Option<ArrivalNumber>,
+    /// The immediate with which it announces itself, if that is not its round, once it may land.
+    notice: Option<u32>,
     verb: Verb,
     memory: Memory,
     done: Option<Done>,
@@ -43,9 +42,6 @@ pub(crate) struct Issued {
     posted: usize,
     position: Position,
 }
-
-/// Largest number of requests of a long operation that are posted at once.
-const BATCH: usize = SIGNAL_EVERY as usize;
 
 impl Issued {
     pub(super) fn new(
@@ -68,7 +64,7 @@ impl Issued {
             at,
             route,
             notified: None,
-            arrival: None,
+            notice: None,
             verb,
             memory,
             done,
@@ -240,8 +236,8 @@ impl Issued {
     }
 
     fn immediate(&self) -> u32 {
-        if let Some(number) = self.arrival {
-            return Immediate::notified(number);
+        if let Some(notice) = self.notice {
+            return notice;
         }
         let granted = self.claim().is_some() && self.round.sender.peers.is_granting(self.at.target);
         let kind = if granted { Announced::Granted } else { Announced::Data };
@@ -256,7 +252,7 @@ impl Issued {
         let result = match &self.memory {
             Memory::Inline(bytes) if self.at.is_consecutive() => {
                 let (remote, immediate) = (self.at.remote, self.immediate());
-                let request = match self.arrival.is_some() && bytes.is_empty() {
+                let request = match self.notice.is_some() && bytes.is_empty() {
                     true => Request::SendWithImmediate { immediate },
                     false => Request::WriteWithImmediate { remote, immediate },
                 };
@@ -289,73 +285,6 @@ impl Issued {
                 Post::All
             }
         }
-    }
-
-    /// Posts the requests that are not posted yet, in order. Those that fit are posted even if the
-    /// others fail.
-    fn post_rest(&mut self, wr_id: u64, endpoint: &Endpoint) -> Result<(), DeviceError> {
-        let (limits, target) = ((endpoint.max_sge, endpoint.max_transfer), self.at.target);
-        loop {
-            let mut payloads = Payloads::new(&self.memory, &self.at, limits, self.position);
-            let mut requests = SmallVec::<[SendWorkRequest<'_>; BATCH]>::new();
-            let is_end = self.next_requests(&mut payloads, wr_id, &mut requests);
-            let (count, result) = match endpoint.post(target, &requests) {
-                Ok(()) => (requests.len(), Ok(())),
-                Err(error) => (error.index, Err(error.reason)),
-            };
-            if result.is_err() {
-                payloads = Payloads::new(&self.memory, &self.at, limits, self.position);
-                payloads.by_ref().take(count).for_each(drop);
-            }
-            self.position = payloads.position();
-            self.posted += count;
-            if is_end || result.is_err() {
-                return result;
-            }
-        }
-    }
-
-    /// Adds the requests of the next payloads, at most a batch. Only the last one has an immediate.
-    /// Some of the others are signalled, so that send slots are freed however many there are. Returns
-    /// `true` if the last one is among them.
-    fn next_requests<'m>(
-        &self,
-        payloads: &mut Payloads<'m>,
-        wr_id: u64,
-        requests: &mut SmallVec<[SendWorkRequest<'m>; BATCH]>,
-    ) -> bool {
-        let (remote, is_put) = (self.at.remote, self.verb == Verb::Put);
-        while requests.len() < BATCH
-            && let Some((remote, payload)) = payloads.next()
-        {
-            let operation = match self.verb.bringing(remote) {
-                Some(request) => request,
-                None if payloads.is_at_end() => {
-                    Request::WriteWithImmediate { remote, immediate: self.immediate() }
-                }
-                None => Request::Write { remote },
-            };
-            requests.push(silent(operation, payload));
-            if (self.posted + requests.len()).is_multiple_of(SIGNAL_EVERY as usize)
-                && let Some(request) = requests.last_mut()
-            {
-                request.flags = SendFlags::SIGNALLED;
-            }
-        }
-        if !payloads.is_at_end() || requests.len() == BATCH && !is_put {
-            return false;
-        }
-        if matches!(self.memory, Memory::Posted) {
-            requests.push(silent(Request::Write { remote }, Payload::Gather(&[])));
-        } else if !is_put || requests.is_empty() {
-            let request = Request::WriteWithImmediate { remote, immediate: self.immediate() };
-            requests.push(silent(request, Payload::Gather(&[])));
-        }
-        if let Some(last) = requests.last_mut() {
-            last.wr_id = wr_id;
-            last.flags = SendFlags::SIGNALLED | SendFlags::FENCE;
-        }
-        true
     }
 
     fn leave_round(&mut self) {
@@ -426,7 +355,12 @@ impl Landing for Issued {
     }
 
     fn admit(&mut self, number: ArrivalNumber) {
-        self.arrival = Some(number);
+        self.notice = Some(Immediate::notified(number));
+    }
+
+    fn post_by_ticket(&mut self, ticket: TicketNumber) -> Post {
+        self.use_ticket(ticket);
+        self.post_requests()
     }
 
     fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {
@@ -459,7 +393,11 @@ impl Parked for Issued {
     }
 
     fn admit(&mut self, number: ArrivalNumber) {
-        self.arrival = Some(number);
+        self.notice = Some(Immediate::notified(number));
+    }
+
+    fn use_ticket(&mut self, ticket: TicketNumber) {
+        self.notice = Some(Immediate::by_ticket(ticket));
     }
 
     fn refuse(self: Box<Self>) {

@@ -19,6 +19,7 @@ use super::{Operation, Route, Transfer, Verb};
 use crate::endpoint::INLINE_BYTES;
 use crate::error::Error;
 use crate::immediate::{Immediate, Kind as Announced};
+use crate::numbers::TicketNumber;
 use crate::sender::RoundState;
 use crate::slot::{Located, RemoteRegion};
 use crate::window::{Kind, Landing, Outcome, Parked, Post};
@@ -46,11 +47,15 @@ impl<'a> ShortPut<'a> {
     /// Posts the put to the device at once.
     #[inline]
     pub(super) fn post_now(&mut self) -> Post {
-        let Transfer { target, remote, .. } = self.at;
         let RoundState { lane, number, .. } = &**self.round;
+        self.post_with(Immediate::new(Announced::Data, *lane, *number).to_bits())
+    }
+
+    #[inline]
+    fn post_with(&mut self, immediate: u32) -> Post {
+        let Transfer { target, remote, .. } = self.at;
         let origin = &self.round.sender;
-        origin.tracer.send(&mut self.at, Verb::Put, Some(*lane));
-        let immediate = Immediate::new(Announced::Data, *lane, *number).to_bits();
+        origin.tracer.send(&mut self.at, Verb::Put, Some(self.round.lane));
         let request = Request::WriteWithImmediate { remote, immediate };
         posted(origin, origin.own.endpoint.post_inline(target, request, self.bytes))
     }
@@ -66,6 +71,10 @@ impl Landing for ShortPut<'_> {
     #[inline]
     fn post(&mut self) -> Post {
         self.post_now()
+    }
+
+    fn post_by_ticket(&mut self, ticket: TicketNumber) -> Post {
+        self.post_with(Immediate::by_ticket(ticket))
     }
 
     fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {

@@ -12,6 +12,7 @@
 mod local;
 mod notify;
 
+use std::mem::take;
 use std::sync::Arc;
 
 use crate::error::Error;
@@ -97,6 +98,12 @@ impl Peers {
         self.remote(target).is_some()
     }
 
+    /// Returns `true` if data that is posted to `target`, of another process, is usually copied in the post, before
+    /// the target takes the notice.
+    pub(crate) fn is_mapped(&self, target: Rank) -> bool {
+        self.remote(target).is_some_and(|peer| peer.is_mapped)
+    }
+
     /// Notes that an operation of `source`, which was granted, has arrived at `own`.
     pub(crate) fn note_granted_arrival(&self, source: Rank, own: Rank) {
         if let Some(peer) = self.remote(source) {
@@ -143,7 +150,14 @@ impl Peers {
         let WindowRequest { target, lane, round } = request;
         let peer = match &self.0[target.index()] {
             Peer::Local(peer) => peer,
-            Peer::Remote(peer) => return peer.request_window(request, claim, operation),
+            Peer::Remote(peer) => {
+                let outcome = peer.request_window(request, claim, operation);
+                if matches!(outcome, Outcome::Parked) && peer.waits_for_progress() {
+                    // It may wait for a ticket, which nothing announces if none comes.
+                    self.local(claim.source).into_iter().for_each(LocalPeer::wake_poller);
+                }
+                return outcome;
+            }
         };
         let has_landed = |source| self.has_landed(source, target);
         let (outcome, freed) = peer.windows.land(lane, round, claim, quick, operation, &has_landed);
@@ -238,7 +252,8 @@ impl Peers {
         match &self.0[target.index()] {
             Peer::Local(peer) => {
                 let has_landed = |source| self.has_landed(source, target);
-                let rest = peer.windows.land_together(lane, round, operations, &has_landed);
+                let mut rest = peer.windows.land_together(lane, round, operations, &has_landed);
+                self.run_deferred(target, take(&mut rest.freed));
                 if rest.has_parked {
                     peer.wake_poller_if_delayed();
                 }
@@ -297,6 +312,9 @@ impl Peers {
             return false;
         };
         let freed = peer.windows.post_admitted(freed, &has_landed);
+        for (source, number) in freed.recalled() {
+            self.remote(*source).into_iter().for_each(|to| to.recall_ticket(target, *number));
+        }
         if peer.windows.has_delayed() {
             peer.wake_poller();
         }

@@ -10,8 +10,8 @@ use talpf_traces::ClockReading;
 use super::WindowRequest;
 use super::encoding::{MessageBytes, Reader, Writer};
 use crate::notification::NotifiedClaim;
-use crate::numbers::{ArrivalNumber, Rank};
-use crate::window::Claim;
+use crate::numbers::{ArrivalNumber, Rank, TicketNumber};
+use crate::window::{Claim, Ticket};
 
 /// Ranks between which a control message goes. What concerns whole processes goes between their first
 /// ranks.
@@ -46,6 +46,12 @@ pub(super) enum ControlMessage<'a> {
     WindowGrant { number: u32 },
     /// Refuses the operation of a request: no window of the round covers it.
     WindowRefusal { number: u32 },
+    /// Lets a put of the receiver land that it has not asked for.
+    Ticket(Ticket),
+    /// Asks for a ticket that the receiver has not used.
+    TicketRecall { number: TicketNumber },
+    /// Gives back a ticket. `has_asked` if the sender had asked for its elements before it came.
+    TicketReturn { number: TicketNumber, has_asked: bool },
     /// Asks the notifications of the receiver to let an operation land.
     InboxRequest { number: u32, notified: NotifiedClaim },
     /// Carries a notification with its put, if it has one. `landed` as in `Put`.
@@ -61,7 +67,7 @@ pub(super) enum ControlMessage<'a> {
     Published { slot: u32, name_bytes: u32, text: &'a str },
     /// Reports the failure of the run.
     Failed { first: Rank, reason: &'a str },
-    /// Ends the messages of the sender, which needs nothing more.
+    /// Reports that the sender needs nothing more. It only answers from then on.
     Finished,
     /// Reports that the sender is idle, with its packet counts.
     Idle(&'a [u8]),
@@ -92,6 +98,9 @@ const CLOCK_ANSWER: u8 = 15;
 const CLOCK_READING: u8 = 16;
 const PUBLISHED: u8 = 17;
 const PUTS: u8 = 18;
+const TICKET: u8 = 19;
+const TICKET_RECALL: u8 = 20;
+const TICKET_RETURN: u8 = 21;
 
 impl<'a> ControlMessage<'a> {
     pub(super) fn to_bytes(self, Envelope { source, target }: Envelope) -> MessageBytes {
@@ -135,7 +144,16 @@ impl<'a> ControlMessage<'a> {
                 writer.numbers([ids]);
                 writer.notified(notified);
             }
-            ControlMessage::Landed { landed: number }
+            ControlMessage::Ticket(Ticket { number, lane, round, claim }) => {
+                writer.numbers([number.0]);
+                writer.claim(WindowRequest { target: source, lane, round }, claim);
+            }
+            ControlMessage::TicketReturn { number, has_asked } => {
+                writer.fixed([u8::from(has_asked)]);
+                writer.numbers([number.0]);
+            }
+            ControlMessage::TicketRecall { number: TicketNumber(number) }
+            | ControlMessage::Landed { landed: number }
             | ControlMessage::WindowGrant { number }
             | ControlMessage::WindowRefusal { number }
             | ControlMessage::ClockQuestion { number } => writer.numbers([number]),
@@ -167,6 +185,7 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::PutRefusal { request, claim } => {
                 request.target == from && claim.source == to
             }
+            ControlMessage::Ticket(ticket) => ticket.claim.source == to,
             ControlMessage::InboxRequest { notified, .. }
             | ControlMessage::NotifiedPut { notified, .. } => notified.claim.source == from,
             ControlMessage::InboxRefusal { notified, .. } => notified.claim.source == to,
@@ -195,6 +214,9 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::ClockAnswer { .. } => CLOCK_ANSWER,
             ControlMessage::ClockReading(_) => CLOCK_READING,
             ControlMessage::Published { .. } => PUBLISHED,
+            ControlMessage::Ticket(_) => TICKET,
+            ControlMessage::TicketRecall { .. } => TICKET_RECALL,
+            ControlMessage::TicketReturn { .. } => TICKET_RETURN,
         }
     }
 
@@ -244,6 +266,23 @@ impl<'a> ControlMessage<'a> {
             PUT_REFUSAL => {
                 let (request, claim) = reader.claim()?;
                 ControlMessage::PutRefusal { request, claim }
+            }
+            TICKET => {
+                let number = TicketNumber(reader.number()?);
+                let (WindowRequest { lane, round, .. }, claim) = reader.claim()?;
+                ControlMessage::Ticket(Ticket { number, lane, round, claim })
+            }
+            TICKET_RECALL => {
+                ControlMessage::TicketRecall { number: TicketNumber(reader.number()?) }
+            }
+            TICKET_RETURN => {
+                let has_asked = match reader.fixed()? {
+                    [0] => false,
+                    [1] => true,
+                    _ => return None,
+                };
+                let number = TicketNumber(reader.number()?);
+                ControlMessage::TicketReturn { number, has_asked }
             }
             LANDED => ControlMessage::Landed { landed: reader.number()? },
             INBOX_REQUEST => {
@@ -320,7 +359,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..19u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..22u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -358,6 +397,16 @@ mod tests {
                 CLOCK_READING => {
                     let (here_ns, there_ns, error_ns) = longs;
                     ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns })
+                }
+                TICKET => {
+                    let WindowRequest { lane, round, .. } = request;
+                    let ticket = TicketNumber(number);
+                    ControlMessage::Ticket(Ticket { number: ticket, lane, round, claim })
+                }
+                TICKET_RECALL => ControlMessage::TicketRecall { number: TicketNumber(number) },
+                TICKET_RETURN => {
+                    let number = TicketNumber(number);
+                    ControlMessage::TicketReturn { number, has_asked: raw }
                 }
                 _ => ControlMessage::Finished,
             };

@@ -40,6 +40,7 @@ impl Processes {
         let puts = EagerPuts { processes: self, own, source, request, puts, bytes };
         let has_landed = |rank| self.peers.has_landed(rank, target);
         let rest = own.windows.land_together(lane, round, &puts, &has_landed);
+        self.peers.run_deferred(target, rest.freed);
         if rest.has_parked {
             own.wake_poller_if_delayed();
         }

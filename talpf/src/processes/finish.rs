@@ -31,8 +31,13 @@ impl Processes {
     /// **Errors**: the run has failed meanwhile.
     pub(crate) async fn finish(&self, receivers: &[Arc<Receiver>]) -> Result<(), Error> {
         let Some(receiver) = receivers.first() else { return Ok(()) };
+        self.peers.remotes().for_each(RemotePeer::end_tickets);
         let has_answers = |receiver: &Arc<Receiver>| receiver.has_all_answers();
-        while receiver.sender.error().is_none() && !receivers.iter().all(has_answers) {
+        let is_done = || {
+            self.peers.remotes().all(RemotePeer::has_posted_granted)
+                && receivers.iter().all(has_answers)
+        };
+        while receiver.sender.error().is_none() && !is_done() {
             receiver.sender.group.wait_for(POLL_PERIOD).await;
         }
         self.send_to_all(self.speaker(), ControlMessage::Finished);

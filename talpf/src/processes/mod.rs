@@ -11,6 +11,10 @@
 //! other operations with a window      origin ── window request ──► target: its window table decides
 //!                                    origin ◄── window grant or refusal ── target
 //!                                    origin ── work requests ──► target
+//! a put that repeats an earlier one   origin ◄── ticket ── target, as its window opens
+//!                                    origin ── work requests ──► target
+//! a ticket that is in the way        origin ◄── ticket recall ── target
+//!                                    origin ── ticket return ──► target, unless it was used
 //! parts of a collective call         each ── gather ──► all
 //! a name of a slot                   its rank ── published ──► all
 //! a failure                          the rank that found it ── failed ──► all
@@ -20,11 +24,11 @@
 //! ```
 //!
 //! So a short put costs one message, which it shares with those of its body that follow it, and any
-//! other operation with a window a round trip more than in one process. If the run checks for
+//! other operation with a window a round trip more than in one process, unless there is a ticket for it. If the run checks for
 //! conflicts so does an operation on a raw slot: the target notes the operation and grants it. The
 //! target counts the operations that it has granted, and those of them that have arrived, which
 //! their immediates mark; a window closes when the two counts are equal, and all that the target has
-//! written itself is there.
+//! written itself is there. A put by a ticket has the number of the ticket in its immediate.
 //!
 //! **Failures.** The message of a failure may overtake data, or come after the error of a request
 //! that the failed rank has refused. Whatever comes first, the queue pairs to other processes go
@@ -55,6 +59,7 @@ mod encoding;
 mod event_watch;
 mod finish;
 mod handshake;
+mod held_tickets;
 mod inbox_grant;
 mod notified_put;
 mod placement;
@@ -62,6 +67,8 @@ mod put_list;
 mod remote_peer;
 mod segments;
 mod termination;
+#[cfg(all(test, not(talpf_loom)))]
+mod ticket_model;
 mod window_grant;
 mod window_requests;
 
@@ -71,6 +78,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ibverbs_sim::Device;
 use talpf_primitives::{Mutex, TryLock};
+use talpf_runtime::Clock;
 
 pub(crate) use self::catching_wire::CatchingWire;
 use self::clock_readings::ClockReadings;
@@ -90,9 +98,9 @@ use crate::control_plane;
 use crate::error::Error;
 use crate::failure::RunFailure;
 use crate::names::{Names, Published};
-use crate::numbers::Rank;
+use crate::numbers::{Rank, TicketNumber};
 use crate::peer::{LocalPeer, Peers};
-use crate::window::{Claim, Outcome};
+use crate::window::{Claim, Kind, Outcome, TicketEnd, no_ticket};
 
 /// Failure of a rank that is stopped, or whose machine is not reached.
 const SILENT: &str = "its process has shown no life for the peer timeout";
@@ -102,6 +110,7 @@ pub(crate) struct Remotes {
     pub(crate) device: Device,
     pub(crate) distribution: Distribution,
     pub(crate) wire: Option<Arc<CatchingWire>>,
+    pub(crate) clock: Clock,
 }
 
 /// A message of another process.
@@ -131,6 +140,7 @@ pub(crate) struct Processes {
     oversubscribed: AtomicBool,
     termination: TerminationDetector,
     clocks: ClockReadings,
+    clock: Clock,
     /// Eager puts that a window has admitted, and that found no room in the queue pair. Only the
     /// thread that handles what has arrived takes the lock.
     unposted: Mutex<VecDeque<EagerPut>>,
@@ -142,7 +152,7 @@ pub(crate) struct Processes {
 impl Processes {
     /// Makes the other processes of a run.
     pub(crate) fn new(
-        Remotes { device, distribution, wire }: Remotes,
+        Remotes { device, distribution, wire, clock }: Remotes,
         peers: Peers,
         failure: Arc<RunFailure>,
         (all_gather, names): (Arc<AllGather>, Arc<Names>),
@@ -169,6 +179,7 @@ impl Processes {
             oversubscribed: AtomicBool::new(false),
             termination: TerminationDetector::new(distribution.processes()),
             clocks: ClockReadings::default(),
+            clock,
             unposted: Mutex::default(),
             has_unposted: AtomicBool::new(false),
             events,
@@ -286,6 +297,7 @@ impl Processes {
         }
         for peer in self.peers.remotes() {
             peer.post_granted();
+            peer.ask_if_due(&self.clock);
             peer.report_landed();
             if peer.is_lost() && !peer.is_finished() {
                 let is_silent = peer.is_silent();
@@ -398,6 +410,18 @@ impl Processes {
                 let error = Error::outside_window(&claim, source, request.lane, request.round);
                 self.failure.fail(&[target], &error);
             }
+            ControlMessage::Ticket(ticket) => {
+                let Claim { kind, raw, .. } = ticket.claim;
+                if kind != Kind::Write || raw {
+                    return Err("a ticket for something else than a put".to_owned());
+                }
+                peer.take_ticket(target, ticket);
+            }
+            ControlMessage::TicketRecall { number } => peer.give_back(target, number),
+            ControlMessage::TicketReturn { number, has_asked } => {
+                let end = if has_asked { TicketEnd::Late } else { TicketEnd::Unused };
+                self.end_ticket((peer, target), number, end)?;
+            }
             ControlMessage::WindowGrant { number } => peer.take_grant(target, number),
             ControlMessage::WindowRefusal { number } => peer.take_refusal(target, number),
             ControlMessage::Gather { number, part } => {
@@ -439,6 +463,25 @@ impl Processes {
         let WindowRequest { target, lane, round } = request;
         let checked = self.peers.check_ahead(target, source, lane, round);
         checked.inspect_err(|error| self.failure.fail(&[target], error)).is_ok()
+    }
+
+    /// Takes back a ticket that a rank of this process has given to a peer.
+    ///
+    /// **Errors**: the peer has no such ticket.
+    fn end_ticket(
+        &self,
+        (peer, target): (&RemotePeer, Rank),
+        number: TicketNumber,
+        end: TicketEnd,
+    ) -> Result<(), String> {
+        let Some(own) = self.peers.local(target) else { return Ok(()) };
+        let is_known = own.windows.end_ticket(number, peer.rank, end).is_some();
+        // A failure of the run has ended all tickets.
+        if !is_known && !self.failure.has_failed() {
+            return Err(no_ticket(number));
+        }
+        own.ring_doorbell();
+        Ok(())
     }
 
     /// Passes eager puts to the windows again that found no room in the queue pair.

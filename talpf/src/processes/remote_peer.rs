@@ -4,16 +4,17 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ibverbs_sim::Device;
+use talpf_runtime::Clock;
 use talpf_traces::counted;
 
 use super::control_message::{ControlMessage, Envelope};
 use super::distribution::Distribution;
 use super::eager_counts::EagerCounts;
 use super::put_list::{MOST_PUTS, PutListWriter};
-use super::window_requests::{Order, WindowRequest, WindowRequests};
+use super::window_requests::{Wants, WindowRequest, WindowRequests};
 use crate::notification::NotifiedClaim;
-use crate::numbers::{ArrivalNumber, Rank};
-use crate::window::{Claim, Landing, Outcome, Rest, TravelTogether};
+use crate::numbers::{ArrivalNumber, Rank, TicketNumber};
+use crate::window::{Claim, Landing, Outcome, Rest, Ticket, TravelTogether};
 
 /// Short puts between two ranks that may not have landed, for each credit.
 const EAGER_PER_CREDIT: usize = 8;
@@ -25,6 +26,8 @@ pub(crate) struct RemotePeer {
     /// Number of its process.
     process: u32,
     device: Device,
+    /// `true` if data is copied to the memory of the peer, and from there, as it is posted.
+    pub(crate) is_mapped: bool,
     /// Largest number of window requests under way to the peer, from each rank.
     credits: usize,
     /// Pairs with the ranks of this process.
@@ -54,9 +57,11 @@ impl RemotePeer {
         device: &Device,
         credits: usize,
     ) -> Self {
+        let process = distribution.process_of(rank);
         RemotePeer {
             rank,
-            process: distribution.process_of(rank),
+            process,
+            is_mapped: device.maps_memory_of(process),
             device: device.clone(),
             credits,
             pairs: distribution.here().map(|_| Pair::default()).collect(),
@@ -91,8 +96,16 @@ impl RemotePeer {
         let Some(pair) = self.pair(own) else {
             return Outcome::Refused(operation);
         };
+        let wants = Wants::Window(request, claim);
+        let send = |number| {
+            self.send(own, ControlMessage::WindowRequest { number, request, claim });
+        };
+        let has_ticket = pair.requests.has_ticket(&wants);
         // Of an operation that is only noted, the number of grants is the number of notes.
-        if !claim.raw && !self.cut_off.load(Ordering::Acquire) && operation.eager_bytes().is_some()
+        if !claim.raw
+            && !has_ticket
+            && !self.cut_off.load(Ordering::Acquire)
+            && operation.eager_bytes().is_some()
         {
             if pair.eager.take_credits(1, self.eager_credits()) == 1 {
                 operation.trace_eager_send();
@@ -107,9 +120,10 @@ impl RemotePeer {
                 return Outcome::Retry(operation);
             }
         }
-        pair.requests.add(request.order(), operation, self.credits, |number| {
-            self.send(own, ControlMessage::WindowRequest { number, request, claim });
-        })
+        let give_back = |number| {
+            self.send(own, ControlMessage::TicketReturn { number, has_asked: false });
+        };
+        pair.requests.add(wants, operation, self.credits, send, give_back)
     }
 
     /// Sends short puts with their claims in one message, as far as there is credit.
@@ -169,15 +183,77 @@ impl RemotePeer {
             operation.note_sent_eagerly();
             return Outcome::Posted(operation);
         }
-        let order = Order::Notification(notified.notification.id);
-        pair.inbox_requests.add(order, operation, self.credits, |number| {
-            self.send(own, ControlMessage::InboxRequest { number, notified });
-        })
+        let wants = Wants::Notification(notified.notification.id);
+        let send = |number| self.send(own, ControlMessage::InboxRequest { number, notified });
+        pair.inbox_requests.add(wants, operation, self.credits, send, |_| {})
     }
 
     /// Takes in the answer to a window request: the operation may land.
     pub(super) fn take_grant(&self, own: Rank, number: u32) {
         self.pair(own).into_iter().for_each(|pair| pair.requests.grant(number, None));
+    }
+
+    /// Takes a ticket of the peer, or gives it back if it comes too late.
+    pub(super) fn take_ticket(&self, own: Rank, ticket: Ticket) {
+        let Some(pair) = self.pair(own) else { return };
+        if !pair.requests.take_ticket(ticket) {
+            let (number, has_asked) = (ticket.number, true);
+            self.send(own, ControlMessage::TicketReturn { number, has_asked });
+        }
+    }
+
+    /// Gives back a ticket that the peer recalls, unless it was used or has gone back.
+    pub(super) fn give_back(&self, own: Rank, number: TicketNumber) {
+        if self.pair(own).is_some_and(|pair| pair.requests.give_back(number)) {
+            self.send(own, ControlMessage::TicketReturn { number, has_asked: false });
+        }
+    }
+
+    /// Sends a ticket of a rank of this process. Returns `false` if the peer has ended.
+    pub(crate) fn give_ticket(&self, own: Rank, ticket: Ticket) -> bool {
+        let is_needed = !self.is_finished() && !self.cut_off.load(Ordering::Acquire);
+        if is_needed {
+            self.send(own, ControlMessage::Ticket(ticket));
+        }
+        is_needed
+    }
+
+    /// Asks for a ticket back that a rank of this process has given.
+    #[cold]
+    pub(crate) fn recall_ticket(&self, own: Rank, number: TicketNumber) {
+        self.send(own, ControlMessage::TicketRecall { number });
+    }
+
+    /// Needs no tickets of the peer any more, as the ranks of this process finish.
+    pub(super) fn end_tickets(&self) {
+        for (pair, own) in self.pairs.iter().zip(self.distribution.here()) {
+            let send = |message| self.send(Rank(own), message);
+            pair.requests.end_tickets(
+                |number, request, claim| {
+                    send(ControlMessage::WindowRequest { number, request, claim });
+                },
+                |number| send(ControlMessage::TicketReturn { number, has_asked: false }),
+            );
+        }
+    }
+
+    /// Returns `true` if operations that the peer has granted have been posted.
+    pub(super) fn has_posted_granted(&self) -> bool {
+        self.pairs
+            .iter()
+            .all(|pair| !pair.requests.has_granted() && !pair.inbox_requests.has_granted())
+    }
+
+    /// Lets the puts ask that have waited for a ticket long enough.
+    pub(super) fn ask_if_due(&self, clock: &Clock) {
+        for (pair, own) in self.pairs.iter().zip(self.distribution.here()) {
+            if pair.requests.has_patient() {
+                pair.requests.ask(clock.now_ns(), |number, request, claim| {
+                    let asks = ControlMessage::WindowRequest { number, request, claim };
+                    self.send(Rank(own), asks);
+                });
+            }
+        }
     }
 
     /// Takes in the answer to an inbox request: the operation may land, under `arrival`.
@@ -248,9 +324,10 @@ impl RemotePeer {
     }
 
     /// Returns `true` if the next pass has something to do that no event announces.
-    pub(super) fn waits_for_progress(&self) -> bool {
+    pub(crate) fn waits_for_progress(&self) -> bool {
         self.pairs.iter().any(|pair| {
             pair.requests.has_granted()
+                || pair.requests.has_patient()
                 || pair.inbox_requests.has_granted()
                 || self.is_report_due(pair)
         })

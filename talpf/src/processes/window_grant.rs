@@ -60,6 +60,10 @@ pub(super) fn report_refusal(
 }
 
 impl Landing for WindowGrant {
+    fn is_request(&self) -> bool {
+        true
+    }
+
     fn post(&mut self) -> Post {
         self.grant()
     }

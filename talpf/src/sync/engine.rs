@@ -11,8 +11,8 @@ use ibverbs_sim::{
 };
 use talpf_traces::MessageKind;
 
-use super::active_sync::ActiveSync;
-use super::arrivals::LaneArrivals;
+use super::active_sync::{ActiveSync, Stage};
+use super::arrivals::{LaneArrivals, RoundArrivals};
 use super::deferred::Deferred;
 use super::dissemination::Plan;
 use super::lane_state::LaneState;
@@ -20,8 +20,9 @@ use crate::endpoint::{NOBODY, POST_BATCH};
 use crate::error::Error;
 use crate::immediate::{EagerArrival, Immediate, Kind};
 use crate::notification::Notification;
-use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round, TicketNumber};
 use crate::sender::Sender;
+use crate::window::{TicketEnd, no_ticket};
 
 /// The state of an engine.
 pub(super) struct State {
@@ -148,6 +149,9 @@ impl State {
         if immediate.kind == Kind::Granted {
             sender.peers.note_granted_arrival(source, self.rank);
         }
+        if immediate.kind == Kind::Ticket {
+            return self.take_by_ticket(sender, source, immediate.ticket_number(), out);
+        }
         let is_data = matches!(immediate.kind, Kind::Data | Kind::Granted);
         // A chain of short puts ends with a message that counts them.
         let counts = arrived.opcode == CompletionOpcode::Receive;
@@ -182,15 +186,7 @@ impl State {
         };
         match immediate.kind {
             Kind::Data | Kind::Granted | Kind::Eager => {
-                let from_source = &mut round.data[source.index()];
-                *from_source = from_source.saturating_add(count);
-                round.total = round.total.saturating_add(count);
-                if sender.tracer.is_traced() {
-                    for _ in 0..count {
-                        let now_ns = sender.tracer.arrival(source, lane, number);
-                        round.last_ns = now_ns;
-                    }
-                }
+                take_data(sender, round, (lane, number), (source, count));
             }
             Kind::Count => {
                 round.count(source, payload as u32);
@@ -201,7 +197,46 @@ impl State {
                 None => out.failures.push((vec![self.rank], no_step(source))),
             },
             Kind::Ack => round.acks += 1,
-            Kind::Notified => {}
+            Kind::Notified | Kind::Ticket => {}
+        }
+    }
+
+    /// Takes in a put that a ticket has let land.
+    #[cold] // Out of the way of arrivals from this process.
+    fn take_by_ticket(
+        &mut self,
+        sender: &Sender,
+        source: Rank,
+        number: TicketNumber,
+        out: &mut Deferred,
+    ) {
+        let most_ahead = self.limits.most_ahead;
+        match sender.own.windows.end_ticket(number, source, TicketEnd::Used) {
+            Some((lane, number)) => {
+                let state = self.lane(lane);
+                let first = state.arrivals.first();
+                let Some(arrivals) = state.arrivals.round(number) else {
+                    let ahead =
+                        Error::check_ahead(lane, (source, number), (self.rank, first), most_ahead);
+                    out.failures.extend(ahead.err().map(|error| (vec![self.rank, source], error)));
+                    return;
+                };
+                take_data(sender, arrivals, (lane, number), (source, 1));
+                // A sync that has had all its arrivals does not count them again.
+                let closing = |sync: &&ActiveSync| {
+                    sync.round.number == number && sync.stage == Stage::Closing
+                };
+                if let Some(sync) = state.syncs.front().filter(closing)
+                    && arrivals.total > sync.expected
+                {
+                    let (arrived, expected) = (arrivals.total, sync.expected);
+                    let (round, source_rank) = (number, source);
+                    let error =
+                        Error::UnexpectedArrivals { lane, round, source_rank, arrived, expected };
+                    out.failures.push((vec![self.rank, source], error));
+                }
+            }
+            None => out.failures.push((vec![self.rank], not_by_ticket(source, number))),
         }
     }
 
@@ -305,6 +340,24 @@ impl State {
     }
 }
 
+/// Counts operations of a source that have arrived in a round.
+#[inline]
+fn take_data(
+    sender: &Sender,
+    arrivals: &mut RoundArrivals,
+    (lane, round): (LaneNumber, Round),
+    (source, count): (Rank, u32),
+) {
+    let from_source = &mut arrivals.data[source.index()];
+    *from_source = from_source.saturating_add(count);
+    arrivals.total = arrivals.total.saturating_add(count);
+    if sender.tracer.is_traced() {
+        for _ in 0..count {
+            arrivals.last_ns = sender.tracer.arrival(source, lane, round);
+        }
+    }
+}
+
 /// Returns the kind under which a control message is traced; `None` for the notice of an operation. A count
 /// is a step of an exchange if that `is_step`.
 fn traced_kind(kind: Kind, is_step: impl FnOnce() -> bool) -> Option<MessageKind> {
@@ -313,7 +366,7 @@ fn traced_kind(kind: Kind, is_step: impl FnOnce() -> bool) -> Option<MessageKind
         Kind::Count => Some(MessageKind::Count),
         Kind::Barrier => Some(MessageKind::BarrierStep),
         Kind::Ack => Some(MessageKind::Acknowledgement),
-        Kind::Data | Kind::Granted | Kind::Eager | Kind::Notified => None,
+        Kind::Data | Kind::Granted | Kind::Eager | Kind::Notified | Kind::Ticket => None,
     }
 }
 
@@ -366,6 +419,11 @@ fn no_step(rank: Rank) -> Error {
 fn not_eager(rank: Rank) -> Error {
     let what = "a notice of a put that it did not carry".to_owned();
     Error::BadControlMessage { rank, what }
+}
+
+#[cold]
+fn not_by_ticket(rank: Rank, number: TicketNumber) -> Error {
+    Error::BadControlMessage { rank, what: format!("a put by {}", no_ticket(number)) }
 }
 
 #[cold]

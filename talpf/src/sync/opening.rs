@@ -7,7 +7,7 @@ use talpf_runtime::Region;
 use crate::error::Error;
 use crate::held_guard::HeldGuard;
 use crate::sender::RoundState;
-use crate::window::{Area, Kind};
+use crate::window::{Area, HasLanded, Kind, SendTicket, Ticket};
 
 /// Spawns the task that opens a window, perhaps the only one, once its region is free.
 pub(super) fn spawn_opening(
@@ -33,8 +33,12 @@ pub(super) fn open(round: &RoundState, window: (usize, Area), is_only: bool, gua
     let RoundState { sender, rank, lane, number, .. } = round;
     let (own, peers) = (&sender.own, &sender.peers);
     let has_landed = |source| peers.has_landed(source, *rank);
-    let (freed, is_declared) =
-        own.windows.open(*lane, *number, window, is_only, guard, &has_landed);
+    let send_ticket = |ticket: Ticket| {
+        let source = peers.remote(ticket.claim.source);
+        source.is_some_and(|source| source.give_ticket(*rank, ticket))
+    };
+    let links = (&has_landed as HasLanded<'_>, &send_ticket as SendTicket<'_>);
+    let (freed, is_declared) = own.windows.open(*lane, *number, window, is_only, guard, links);
     if is_declared {
         round.note_declared();
     }

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::immediate::Kind;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sender::Sender;
+use crate::window::Unended;
 
 impl State {
     /// Takes in completions and advances syncs. Returns the number of completions.
@@ -189,10 +190,12 @@ impl State {
     fn closing(&mut self, sync: &ActiveSync, sender: &Sender, out: &mut Deferred) -> Progress {
         let (lane, number) = (sync.round.lane, sync.round.number);
         let has_landed = |source| sender.peers.has_landed(source, self.rank);
-        out.over = sender.own.windows.end(lane, number, &has_landed);
-        if out.over.is_none() {
-            out.again = true;
-            return Progress::Wait;
+        match sender.own.windows.end(lane, number, &has_landed, &mut out.settled) {
+            Ok(over) => out.over = Some(over),
+            Err(reason) => {
+                out.again |= reason == Unended::Landing;
+                return Progress::Wait;
+            }
         }
         let state = self.lane(lane);
         let last_arrival_ns = state.arrivals.round(number).map_or(0, |round| round.last_ns);

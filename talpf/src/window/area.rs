@@ -98,6 +98,13 @@ impl Area {
         }
     }
 
+    /// Returns the elements from the first to the last one, and those between that are not inside.
+    pub(super) fn elements(&self) -> Range<u64> {
+        let Rect { row, row_end, col, col_end } = self.rect;
+        let element = |row: u32, col: u32| u64::from(row) * self.cols + u64::from(col);
+        if self.rect.is_empty() { 0..0 } else { element(row, col)..element(row_end - 1, col_end) }
+    }
+
     /// Returns the elements, if no other ones lie between them.
     #[inline]
     pub(super) fn consecutive(&self) -> Option<Range<u64>> {

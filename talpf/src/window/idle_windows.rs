@@ -1,7 +1,7 @@
 //! Open windows in which nothing is in flight, beside the lock of the table.
 //!
 //! An operation that one of them covers lands without the windows of its round being read, so its poster
-//! takes one cache line from the target: that of the lock. A window is added as it opens. It is
+//! takes one cache line from the target: that of the lock. A window is added as it opens, unless it gives tickets. It is
 //! removed, for good, with the other ones of its round: when an operation in one of them was posted
 //! and has not been carried out at once, or is being posted while another one comes; when the round
 //! ends; and when the run fails.

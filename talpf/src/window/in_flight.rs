@@ -45,7 +45,7 @@ const MOST_RANGES: usize = 16;
 struct Change {
     end: u64,
     source: Rank,
-    /// `true` while the change is being posted, outside the lock.
+    /// `true` while the change is being posted, outside the lock, or its source has a ticket for it.
     posting: bool,
 }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Claim;
 use super::round::Waiting;
 use crate::held_guard::{HeldGuard, PoisonOnDrop};
-use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round};
+use crate::numbers::{ArrivalNumber, LaneNumber, Rank, Round, TicketNumber};
 
 /// The part of an operation that could be posted; the send queue may be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,15 @@ pub(crate) trait Landing: Send {
     /// Returns `true` if the operation comes again, so that it was noted before, to find conflicts.
     fn is_noted(&mut self) -> bool {
         false
+    }
+    /// Returns `true` if the operation is the request of a remote rank for a window.
+    #[inline]
+    fn is_request(&self) -> bool {
+        false
+    }
+    /// Posts the operation, which announces itself by a ticket of a remote target.
+    fn post_by_ticket(&mut self, _ticket: TicketNumber) -> Post {
+        Post::Nothing
     }
     /// Returns the bytes of a short put and their remote address, if they may travel with the claim
     /// to a target in another process.
@@ -92,6 +101,8 @@ pub(crate) struct Rest {
     pub(crate) retry: SmallVec<[usize; 1]>,
     /// The first operation that no window covers, which fails the run.
     pub(crate) refused: Option<usize>,
+    /// Deferred actions of the windows.
+    pub(crate) freed: Freed,
 }
 
 /// A parked operation.
@@ -105,6 +116,8 @@ pub(crate) trait Parked: Send {
     }
     /// Sets the number with which the operation announces itself, if that is no round.
     fn admit(&mut self, _number: ArrivalNumber) {}
+    /// Makes the operation announce itself by a ticket of its target, which is remote.
+    fn use_ticket(&mut self, _ticket: TicketNumber) {}
     /// Takes apart operations that were parked as one, as no window covers all of them: the parts take its place, and
     /// it is dropped. Returns none if it is one operation.
     fn split(&mut self) -> Vec<(Claim, Box<dyn Parked>)> {
@@ -128,6 +141,9 @@ pub(crate) enum Outcome<L> {
     Refused(L),
 }
 
+/// A ticket that its source has to return, unless it has used it.
+pub(crate) type Recalled = (Rank, TicketNumber);
+
 /// A function that returns `true` if every operation that a rank has posted to this one has landed.
 pub(crate) type HasLanded<'a> = &'a dyn Fn(Rank) -> bool;
 
@@ -147,6 +163,17 @@ pub(super) struct Lists {
     pub(super) posted: SmallVec<[Box<dyn Parked>; 2]>,
     /// Guards of windows that closed because the run has failed.
     pub(super) guards: Vec<PoisonOnDrop>,
+    /// Tickets to be recalled.
+    pub(super) recalled: Vec<Recalled>,
+}
+
+/// The reason why a round cannot end yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unended {
+    /// An admitted operation has not landed, which nothing announces.
+    Landing,
+    /// Tickets are out, which their puts or their sources end by a message.
+    Tickets,
 }
 
 /// Operations that were parked and may land, on their way out of the table. They count as being
@@ -185,6 +212,13 @@ impl Freed {
         self.0.get_or_insert_default()
     }
 
+    /// Adds tickets to be recalled.
+    pub(super) fn recall(&mut self, recalled: Vec<Recalled>) {
+        if !recalled.is_empty() {
+            self.lists().recalled.extend(recalled);
+        }
+    }
+
     #[inline]
     pub(crate) fn is_nothing(&self) -> bool {
         self.0.is_none()
@@ -201,6 +235,11 @@ impl Freed {
     /// Takes the operations to be posted.
     pub(super) fn take_admitted(&mut self) -> SmallVec<[Admitted; 1]> {
         self.0.as_mut().map(|lists| std::mem::take(&mut lists.admitted)).unwrap_or_default()
+    }
+
+    /// Returns the tickets to be recalled.
+    pub(crate) fn recalled(&self) -> &[Recalled] {
+        self.0.as_ref().map_or(&[], |lists| lists.recalled.as_slice())
     }
 
     /// Returns the sources that have credit again.

@@ -11,6 +11,9 @@
 //!   then it is parked until that has landed, so overlapping puts have some order (R6);
 //! * after the window has closed, or outside every window of its round, is refused (R7).
 //!
+//! A window that opens also gives tickets to ranks of other processes, for puts that repeat earlier ones
+//! (`tickets.rs`).
+//!
 //! An operation *has landed* when the device has carried it out, which may be after it was posted.
 //! A window keeps its guard until every operation it admitted has landed; so no access of a peer
 //! overlaps in time with a local guard.
@@ -26,6 +29,7 @@
 
 mod area;
 mod areas;
+mod checks;
 mod conflicts;
 mod idle_windows;
 mod in_flight;
@@ -36,10 +40,15 @@ mod state;
 mod table;
 #[cfg(test)]
 mod tests;
+mod ticket_ends;
+mod tickets;
 
 pub(crate) use self::area::{Area, Claim, Kind};
 pub(crate) use self::areas::Areas;
 pub(crate) use self::landing::{
     EndedRound, Freed, HasLanded, Landing, Outcome, Parked, Post, Rest, Together, TravelTogether,
+    Unended,
 };
 pub(crate) use self::table::WindowTable;
+pub use self::tickets::TicketCounts;
+pub(crate) use self::tickets::{SendTicket, Ticket, TicketEnd, no_ticket};

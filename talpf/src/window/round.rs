@@ -321,6 +321,12 @@ impl Window {
         self.is_open() && !self.parked.is_empty()
     }
 
+    /// Iterates over the claims of operations that wait although the window is open.
+    pub(super) fn delayed(&self) -> impl Iterator<Item = &Claim> {
+        let delayed = if self.is_open() { self.parked.as_slice() } else { &[] };
+        delayed.iter().map(|waiting| &waiting.claim)
+    }
+
     /// Returns `true` if the window is open and nothing is in flight in it, but perhaps for an operation
     /// that [`IdleWindows`](super::idle_windows::IdleWindows) keep.
     #[inline]
@@ -331,6 +337,15 @@ impl Window {
     #[inline]
     fn may_land(&mut self, claim: &Claim, has_landed: HasLanded<'_>) -> bool {
         self.is_open() && self.in_flight.admits(claim, has_landed)
+    }
+
+    pub(super) fn area(&self) -> Option<Area> {
+        self.area
+    }
+
+    /// Returns `true` if an operation waits for the window whose claim is one of these.
+    pub(super) fn is_awaited_by(&self, is_one: impl Fn(&Claim) -> bool) -> bool {
+        self.parked.iter().any(|waiting| is_one(&waiting.claim))
     }
 
     /// Admits parked operations, as far as they may land: quick ones are posted, others leave the

@@ -9,8 +9,12 @@ use super::Claim;
 use super::idle_windows::IdleWindows;
 use super::landing::{HasLanded, Post};
 use super::round::{RoundWindows, Window};
+use super::tickets::{TicketOut, Tickets};
 use crate::numbers::{LaneNumber, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
+
+/// Rounds by lane.
+pub(super) type Lanes = SmallVec<[Rounds<RoundWindows>; 1]>;
 
 /// The state of a window table. The field that posters need comes first, beside the lock.
 #[derive(Default)]
@@ -20,9 +24,10 @@ pub(super) struct State {
     /// `true` if an operation of a peer came early, and was returned, since a window last opened.
     pub(super) is_awaited: bool,
     /// Rounds by lane; the first lane lies beside the lock.
-    pub(super) lanes: SmallVec<[Rounds<RoundWindows>; 1]>,
+    pub(super) lanes: Lanes,
     /// Number of parked operations by source, up to the last one that had any; those that were parked as one are one.
     pub(super) parked: Vec<usize>,
+    pub(super) tickets: Tickets,
     /// Reason of the failure after which nothing lands any more.
     pub(super) failed: Option<Arc<str>>,
 }
@@ -92,7 +97,7 @@ impl State {
 /// Returns the windows of a round that has not ended and is less than `most_ahead` rounds ahead.
 #[inline(always)]
 pub(super) fn round_of(
-    lanes: &mut SmallVec<[Rounds<RoundWindows>; 1]>,
+    lanes: &mut Lanes,
     lane: LaneNumber,
     round: Round,
     most_ahead: u64,
@@ -101,4 +106,12 @@ pub(super) fn round_of(
         lanes.resize_with(lane.index() + 1, Rounds::default);
     }
     lanes[lane.index()].entry(round, most_ahead, RoundWindows::default)
+}
+
+/// Ends a ticket in its window, and returns the window.
+pub(super) fn end_in_window<'l>(lanes: &'l mut Lanes, out: &TicketOut) -> Option<&'l Window> {
+    let windows = round_of(lanes, out.lane, out.round, MOST_AHEAD)?.windows();
+    let window = windows.get_mut(out.window)?;
+    window.in_flight.end_to_post(&out.claim);
+    Some(window)
 }

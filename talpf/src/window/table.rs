@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crossbeam_utils::CachePadded;
 use talpf_primitives::Mutex;
 
-use super::landing::{EndedRound, HasLanded, Landing, Outcome, Post, Rest, Together, outcome_of};
+use super::landing::{
+    EndedRound, HasLanded, Landing, Outcome, Post, Rest, Together, Unended, outcome_of,
+};
 use super::round::{Admission, Waiting, Window, unpark};
-use super::state::{State, round_of};
+use super::state::{State, end_in_window, round_of};
+use super::tickets::SendTicket;
 use super::{Area, Areas, Claim, Freed};
-use crate::error::Error;
 use crate::held_guard::{HeldGuard, PoisonOnDrop};
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
@@ -22,9 +24,9 @@ pub(crate) struct WindowTable {
     /// Sources that the table limits to their credit.
     limited: Range<u32>,
     /// `true` if operations are noted, to find conflicts.
-    notes: bool,
+    pub(super) notes: bool,
     /// Largest number of rounds that peers may be ahead.
-    most_ahead: u64,
+    pub(super) most_ahead: u64,
     /// Hint that is set while an operation is parked for a window that is open: it waits for another
     /// one to land, or for room to be posted. On a cache line of its own, as every pass reads it.
     delayed: CachePadded<AtomicBool>,
@@ -80,6 +82,9 @@ impl WindowTable {
         has_landed: HasLanded<'_>,
     ) -> (Outcome<L>, Freed) {
         let mut state = self.state.lock();
+        if operation.is_request() && !self.notes {
+            state.tickets.note_asked(lane, &claim);
+        }
         if let Some(at) = state.idle.covering(lane, round, &claim) {
             debug_assert!(state.is_idle(lane, round, at), "the entry is of an idle window");
             let at = (lane, round, at);
@@ -93,7 +98,7 @@ impl WindowTable {
             return self.post_outside(at, claim, operation, has_landed);
         }
         state.note_posting(lane, round);
-        let State { idle, is_awaited, lanes, parked, failed } = &mut *state;
+        let State { idle, is_awaited, lanes, parked, tickets, failed } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
@@ -108,13 +113,17 @@ impl WindowTable {
                 return (Outcome::Retry(operation), Freed::default());
             }
             Admission::WaitFlag(at) => {
+                let mut freed = Freed::default();
+                if !tickets.are_back() {
+                    freed.recall(tickets.recall_for(lane, round, &claim));
+                }
                 let outcome = if self.has_credit(parked, claim.source) {
                     windows.park(at, Waiting { claim, operation: operation.park() });
                     Outcome::Parked
                 } else {
                     Outcome::Retry(operation)
                 };
-                return (outcome, Freed::default());
+                return (outcome, freed);
             }
             Admission::Refused => return (Outcome::Refused(operation), Freed::default()),
         };
@@ -188,7 +197,7 @@ impl WindowTable {
             return rest;
         }
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, failed, .. } = &mut *state;
+        let State { idle, lanes, parked, tickets, failed, .. } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             rest.refused = Some(next);
@@ -201,7 +210,11 @@ impl WindowTable {
             let first = next;
             let claim = operations.claim(first);
             next += 1;
-            match windows.admit(&claim, has_landed, &self.delayed) {
+            let admission = windows.admit(&claim, has_landed, &self.delayed);
+            if matches!(admission, Admission::WaitFlag(_)) && !tickets.are_back() {
+                rest.freed.recall(tickets.recall_for(lane, round, &claim));
+            }
+            match admission {
                 Admission::Lands(at) => {
                     next = first + windows.count_landing(at, operations, first, has_landed);
                     match operations.post(first..next) {
@@ -230,40 +243,6 @@ impl WindowTable {
         rest
     }
 
-    /// Checks that `peer` may be in `round` by now, as `rank` of this table is.
-    ///
-    /// **Errors**: `peer` is too far ahead.
-    #[cold]
-    pub(crate) fn check_ahead(
-        &self,
-        (rank, peer): (Rank, Rank),
-        lane: LaneNumber,
-        round: Round,
-    ) -> Result<(), Error> {
-        let lanes = &self.state.lock().lanes;
-        let behind = lanes.get(lane.index()).map_or(Round(0), Rounds::first);
-        Error::check_ahead(lane, (peer, round), (rank, behind), self.most_ahead)
-    }
-
-    /// Notes an operation that needs no window. The engine reports one of a round that has ended.
-    #[cold]
-    pub(crate) fn note(&self, lane: LaneNumber, round: Round, claim: Claim) {
-        let mut state = self.state.lock();
-        let windows = round_of(&mut state.lanes, lane, round, self.most_ahead);
-        if let Some(windows) = windows.filter(|_| self.notes) {
-            windows.notes.add(claim);
-        }
-    }
-
-    /// Returns two operations that read and write one location (R6), of a round all of whose
-    /// operations have arrived, if operations are noted.
-    pub(crate) fn conflict(&self, lane: LaneNumber, round: Round) -> Option<[Claim; 2]> {
-        if !self.notes {
-            return None;
-        }
-        round_of(&mut self.state.lock().lanes, lane, round, MOST_AHEAD)?.notes.conflict()
-    }
-
     /// Takes a credit of a source to park an operation. Returns `false` if it has none.
     fn has_credit(&self, parked: &mut Vec<usize>, source: Rank) -> bool {
         if parked.len() <= source.index() {
@@ -285,7 +264,7 @@ impl WindowTable {
     ) -> Freed {
         let mut state = self.state.lock();
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, .. } = &mut *state;
+        let State { idle, lanes, parked, tickets, .. } = &mut *state;
         let mut freed = Freed::default();
         let Some(windows) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return freed;
@@ -300,6 +279,11 @@ impl WindowTable {
             if window.is_open() && !window.is_idle() {
                 idle.forget(lane, round);
             }
+            if !tickets.are_back() {
+                for claim in window.delayed() {
+                    freed.recall(tickets.recall_for(lane, round, claim));
+                }
+            }
             self.note_delayed(window);
         }
         drop(state);
@@ -307,8 +291,8 @@ impl WindowTable {
         freed
     }
 
-    /// Opens a window with the guard of its region; operations parked for it land. A few windows
-    /// may open before all are declared.
+    /// Opens a window with the guard of its region; operations parked for it land, and remote ranks that
+    /// will put into it get tickets. A few windows may open before all are declared.
     ///
     /// This also declares the only window of a round, unless an operation is parked that it does
     /// not cover; returns `true` if so. A lock of its own would take the cache line from peers.
@@ -319,10 +303,10 @@ impl WindowTable {
         window: (usize, Area),
         is_only: bool,
         guard: HeldGuard,
-        has_landed: HasLanded<'_>,
+        (has_landed, send): (HasLanded<'_>, SendTicket<'_>),
     ) -> (Freed, bool) {
         let mut state = self.state.lock();
-        let State { idle, is_awaited, lanes, parked, failed } = &mut *state;
+        let State { idle, is_awaited, lanes, parked, tickets, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut is_declared = false;
         match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
@@ -333,6 +317,9 @@ impl WindowTable {
                 let window = windows.open(window, guard);
                 window.admit_parked(at, parked, has_landed, &mut freed);
                 self.note_delayed(window);
+                if takes_more && !tickets.are_none() {
+                    tickets.give(at, window, (has_landed, send));
+                }
                 if takes_more && window.is_idle() {
                     idle.add(at, &area);
                 }
@@ -390,8 +377,12 @@ impl WindowTable {
         if let Some((lane, round)) = state.idle.round_of_posting() {
             state.note_posting(lane, round);
         }
-        let State { idle, lanes, parked, failed, .. } = &mut *state;
+        let State { idle, lanes, parked, tickets, failed, .. } = &mut *state;
         idle.forget_all();
+        // Nothing lands any more by a ticket: the queue pairs to other processes are in error.
+        for out in tickets.end_all() {
+            end_in_window(lanes, &out);
+        }
         failed.get_or_insert_with(|| Arc::clone(reason));
         parked.fill(0);
         let mut refused = Vec::new();
@@ -403,36 +394,42 @@ impl WindowTable {
         refuse(refused);
     }
 
-    /// Ends the first round of a lane: its windows close and parked operations are refused. `None`
-    /// if an admitted operation has not landed: then the caller tries again.
+    /// Ends the first round of a lane: its windows close and parked operations are refused. Recalls its
+    /// tickets if it cannot end yet: then the caller tries again.
+    ///
+    /// **Errors**: the reason for that.
     pub(crate) fn end(
         &self,
         lane: LaneNumber,
         round: Round,
         has_landed: HasLanded<'_>,
-    ) -> Option<EndedRound> {
+        freed: &mut Freed,
+    ) -> Result<EndedRound, Unended> {
         let mut state = self.state.lock();
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, .. } = &mut *state;
+        let State { idle, lanes, parked, tickets, .. } = &mut *state;
         idle.forget(lane, round);
         let mut over = EndedRound::default();
         let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
-            return Some(over);
+            return Ok(over);
         };
         if !ended.may_end(has_landed) {
-            return None;
+            freed.recall(tickets.recall_all(lane, round));
+            let are_out = tickets.are_out(lane, round);
+            return Err(if are_out { Unended::Tickets } else { Unended::Landing });
         }
         ended.empty(parked, &mut over);
         let rounds = &mut lanes[lane.index()];
         debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
         rounds.pass();
-        Some(over)
+        Ok(over)
     }
 
     /// Drops every window and every parked operation, at the end of the run.
     pub(crate) fn clear(&self) {
         let mut state = self.state.lock();
         state.idle.forget_all();
+        state.tickets.end_all();
         let lanes = std::mem::take(&mut state.lanes);
         drop(state);
         drop(lanes);
@@ -456,13 +453,6 @@ impl WindowTable {
     #[inline]
     pub(crate) fn opened(&self) -> u32 {
         self.opened.load(Ordering::Relaxed)
-    }
-
-    /// Returns the sources of parked operations with their number, for reports.
-    pub(crate) fn parked(&self) -> Vec<(Rank, usize)> {
-        let state = self.state.lock();
-        let counts = state.parked.iter().enumerate();
-        counts.filter(|(_, count)| **count > 0).map(|(r, count)| (Rank(r as u32), *count)).collect()
     }
 }
 

@@ -56,6 +56,7 @@ mod real_time_link;
 mod rectangles;
 mod rehook;
 mod remote_calls;
+mod repeated_puts;
 mod ring;
 mod rounds_apart;
 mod rounds_close_at_spawn;

@@ -36,6 +36,8 @@ mod queues;
 mod random_programs;
 #[path = "../one_sided/remote_calls.rs"]
 mod remote_calls;
+#[path = "../one_sided/repeated_puts.rs"]
+mod repeated_puts;
 #[path = "../one_sided/sampled_values.rs"]
 mod sampled_values;
 #[path = "../one_sided/short_puts_together.rs"]

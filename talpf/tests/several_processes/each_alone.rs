@@ -26,3 +26,5 @@ mod outside_window;
 mod step_time;
 #[path = "termination.rs"]
 mod termination;
+#[path = "tickets.rs"]
+mod tickets;

@@ -105,7 +105,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 10;
+const VERSION: u32 = 11;
 const PLACEMENT: usize = 35;
 
 /// Makes a message of the rail of packets, with one packet of the device.
@@ -248,6 +248,19 @@ fn an_eager_put_with_the_claim_of_something_else_fails_the_run() {
     let error = error_after(vec![datagram(7, &put)]);
     let says = "a put with the claim of something else";
     crate::in_one_process::says(&error, &["rank 1 has sent", says]);
+}
+
+#[test]
+fn tickets_that_nobody_has_given_fail_the_run() {
+    let ticket = |kind: u8| [&numbers([3, 0, 0, 0])[..], &[kind, 0, 0, 0, 9]].concat();
+    for (message, says) in [
+        (datagram(21, &[0, 5]), "ticket 5, which this rank has not given it or which has ended"),
+        (datagram(21, &[2, 5]), "a control message that is malformed or not allowed"),
+        (datagram(19, &ticket(0)), "a ticket for something else than a put"),
+        (datagram(19, &ticket(2 | 1 << 7)), "a ticket for something else than a put"),
+    ] {
+        crate::in_one_process::says(&error_after(vec![message]), &["rank 1 has sent", says]);
+    }
 }
 
 /// Words too few or too many, with settings that fit.

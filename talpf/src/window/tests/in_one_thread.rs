@@ -26,7 +26,7 @@ fn an_operation_lands_in_the_window_that_covers_it_once_that_is_open() {
     drop(open(&table, FIRST, (1, area(10, 20)), other, LANDED));
     assert_eq!(puts[1].counts(), (1, 0));
     assert!(table.parked().is_empty());
-    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(end(&table, FIRST, LANDED).is_some());
     assert!(guard.dropped.load(Ordering::SeqCst) && !guard.poisoned.load(Ordering::SeqCst));
 }
 
@@ -55,7 +55,8 @@ fn the_only_window_is_declared_as_it_opens_unless_something_is_parked_that_it_do
         let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
         let (early, early_fate) = put(&guard);
         assert!(matches!(land(&table, 0, claim(0, index, index + 1), early), Outcome::Parked));
-        let (freed, declared) = table.open(LANE, FIRST, (0, only), true, guard.give(), LANDED);
+        let (freed, declared) =
+            table.open(LANE, FIRST, (0, only), true, guard.give(), (LANDED, NO_TICKETS));
         assert_eq!(declared, is_declared);
         drop(table.post_admitted(freed, LANDED));
         if !declared {
@@ -68,7 +69,7 @@ fn the_only_window_is_declared_as_it_opens_unless_something_is_parked_that_it_do
         let (inside, inside_fate) = put(&guard);
         assert!(matches!(land(&table, 0, claim(0, 0, 10), inside), Outcome::Posted(_)));
         assert_eq!(inside_fate.counts(), (1, 0));
-        assert!(table.end(LANE, FIRST, LANDED).is_some());
+        assert!(end(&table, FIRST, LANDED).is_some());
         let (next, _) = put(&guard);
         assert!(matches!(land(&table, 1, claim(0, 10, 11), next), Outcome::Parked));
     }
@@ -100,10 +101,10 @@ fn a_patient_operation_comes_back_until_its_window_is_open() {
     let early = land_patient(&table, claim(0, 0, 1), early);
     assert!(table.parked().is_empty());
     assert_eq!(table.opened(), opened);
-    drop(table.open(LANE, FIRST, (0, area(0, 10)), true, guard.give(), LANDED));
+    drop(table.open(LANE, FIRST, (0, area(0, 10)), true, guard.give(), (LANDED, NO_TICKETS)));
     assert_eq!(table.opened(), opened + 1);
     let other = Shared::<Guard>::default().give();
-    drop(table.open(LANE, Round(1), (0, area(0, 10)), true, other, LANDED));
+    drop(table.open(LANE, Round(1), (0, area(0, 10)), true, other, (LANDED, NO_TICKETS)));
     assert_eq!(table.opened(), opened + 1, "nobody waited");
     let Outcome::Retry(Patient(early)) = early else {
         panic!("it waits for a window");
@@ -159,16 +160,16 @@ fn each_of_many_windows_takes_what_came_early_when_it_opens() {
         assert_eq!(counts(at), (1, 0));
     }
     assert!(table.parked().is_empty());
-    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(end(&table, FIRST, LANDED).is_some());
 }
 
 /// Tests an entry that a later round uses again, which has other windows.
 #[test]
 fn a_round_has_the_windows_it_declares_and_none_of_an_earlier_one() {
     let table = WindowTable::new(1, 8);
-    for (round, end) in [(0, 20), (1, 20), (2, 10), (3, 20), (4, 10)] {
+    for (round, last) in [(0, 20), (1, 20), (2, 10), (3, 20), (4, 10)] {
         let areas = [area(0, 10), area(10, 20)];
-        let areas = &areas[..end as usize / 10];
+        let areas = &areas[..last as usize / 10];
         drop(table.declare(LANE, Round(round), &mut areas_of(areas), LANDED));
         let guards: Vec<_> = areas.iter().map(|_| Shared::<Guard>::default()).collect();
         for (number, guard) in guards.iter().enumerate() {
@@ -177,8 +178,8 @@ fn a_round_has_the_windows_it_declares_and_none_of_an_earlier_one() {
         }
         let put = put(guards.last().unwrap()).0;
         let outcome = land(&table, round, claim(0, 15, 16), put);
-        assert_eq!(matches!(outcome, Outcome::Posted(_)), end == 20, "{round}");
-        assert!(table.end(LANE, Round(round), LANDED).is_some());
+        assert_eq!(matches!(outcome, Outcome::Posted(_)), last == 20, "{round}");
+        assert!(end(&table, Round(round), LANDED).is_some());
     }
 }
 
@@ -200,7 +201,7 @@ fn a_round_that_has_ended_refuses_and_the_next_parks() {
     drop(declare(&table, &[area(0, 10)]));
     let (waiting, fate) = put(&guard);
     assert!(matches!(land(&table, 0, claim(0, 0, 1), waiting), Outcome::Parked));
-    let freed = table.end(LANE, FIRST, LANDED).unwrap().release();
+    let freed = end(&table, FIRST, LANDED).unwrap().release();
     assert_eq!((freed.sources(), fate.counts()), (&[Rank(0)][..], (0, 1)));
     assert!(matches!(land(&table, 0, claim(0, 0, 1), put(&guard).0), Outcome::Refused(_)));
     assert!(matches!(land(&table, 1, claim(0, 0, 1), put(&guard).0), Outcome::Parked));
@@ -239,11 +240,11 @@ fn what_overlaps_something_that_is_landing_waits_for_it_and_nothing_else_does() 
     assert!(table.has_delayed());
     assert!(matches!(flying(claim(1, 20, 30)), Outcome::Posted(_)));
     assert!(settle(&table, FLYING).sources().is_empty());
-    assert!(table.end(LANE, FIRST, FLYING).is_none(), "not all has landed");
+    assert!(end(&table, FIRST, FLYING).is_none(), "not all has landed");
     assert_eq!(settle(&table, LANDED).sources(), [Rank(1)]);
     assert!(!table.has_delayed());
     assert!(!guard.dropped.load(Ordering::SeqCst));
-    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(end(&table, FIRST, LANDED).is_some());
     assert!(guard.dropped.load(Ordering::SeqCst));
 }
 
@@ -268,7 +269,7 @@ fn what_waits_on_the_last_lane_lands_when_its_window_is_free() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
     let last = LaneNumber(u8::MAX);
     let window = (0, area(0, 10));
-    let (freed, _) = table.open(last, FIRST, window, true, guard.give(), FLYING);
+    let (freed, _) = table.open(last, FIRST, window, true, guard.give(), (FLYING, NO_TICKETS));
     drop(freed);
     let flying = |put| table.land(last, FIRST, claim(0, 0, 1), true, put, FLYING).0;
     assert!(matches!(flying(put(&guard).0), Outcome::Posted(_)));
@@ -276,7 +277,7 @@ fn what_waits_on_the_last_lane_lands_when_its_window_is_free() {
     assert!(matches!(flying(waiting), Outcome::Parked));
     drop(settle(&table, LANDED));
     assert_eq!(fate.counts(), (1, 0));
-    assert!(table.end(last, FIRST, LANDED).is_some());
+    assert!(table.end(last, FIRST, LANDED, &mut Freed::default()).is_ok());
 }
 
 /// Two puts of one source: the device keeps their order only if both are posted.
@@ -287,12 +288,12 @@ fn a_round_that_is_ending_takes_nothing_more() {
     drop(open(&table, FIRST, (0, area(0, 10)), guard.give(), FLYING));
     let posted = table.land(LANE, FIRST, claim(0, 0, 1), true, put(&guard).0, FLYING);
     assert!(matches!(posted.0, Outcome::Posted(_)));
-    assert!(table.end(LANE, FIRST, FLYING).is_none());
+    assert!(end(&table, FIRST, FLYING).is_none());
     assert!(matches!(land(&table, 0, claim(0, 5, 6), put(&guard).0), Outcome::Refused(_)));
     let other = Shared::<Guard>::default().give();
     drop(open(&table, FIRST, (1, area(10, 20)), other, FLYING));
     assert!(matches!(land(&table, 0, claim(0, 15, 16), put(&guard).0), Outcome::Refused(_)));
-    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(end(&table, FIRST, LANDED).is_some());
 }
 
 /// Tests that an operation parked for an overlap lands before the round ends, or is refused.

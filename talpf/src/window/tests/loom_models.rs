@@ -39,13 +39,14 @@ fn arrives(quick: bool, declares: Declares) {
         };
         let is_only = declares == Declares::AsItOpens;
         let (window, guard) = ((0, area(0, 8)), fate.guard.give());
-        let (freed, is_declared) = table.open(LANE, FIRST, window, is_only, guard, &|_| true);
+        let (freed, is_declared) =
+            table.open(LANE, FIRST, window, is_only, guard, (&|_| true, NO_TICKETS));
         drop(table.post_admitted(freed, &|_| true));
         assert_eq!(is_declared, is_only);
         if declares == Declares::AfterItOpens {
             drop(declare(&table, &[area(0, 8)]));
         }
-        while table.end(LANE, FIRST, &|_| true).is_none() {
+        while end(&table, FIRST, &|_| true).is_none() {
             thread::yield_now();
         }
         assert!(fate.guard.dropped.load(Ordering::SeqCst));
@@ -103,7 +104,7 @@ fn loom_the_guard_stays_until_what_was_admitted_has_landed() {
                 let posted = fate.posts.load(Ordering::SeqCst) > 0;
                 !posted || fate.carried_out.load(Ordering::SeqCst)
             };
-            while table.end(LANE, FIRST, &landed).is_none() {
+            while end(&table, FIRST, &landed).is_none() {
                 thread::yield_now();
             }
             let refused = peer.join().unwrap();
@@ -135,7 +136,7 @@ fn loom_two_overlapping_long_puts_do_not_land_at_one_time() {
         });
         let fates = peers.map(|peer| peer.join().unwrap());
         drop(settle(&table, &|_| true));
-        assert!(table.end(LANE, FIRST, &|_| true).is_some());
+        assert!(end(&table, FIRST, &|_| true).is_some());
         assert_eq!(fates.map(|fate| fate.counts()), [(1, 0), (1, 0)]);
     });
 }
@@ -211,7 +212,46 @@ fn loom_credit_comes_back_with_what_was_parked() {
         }
         drop(freed);
         drop(declare(&table, &[area(0, 8)]));
-        assert!(table.end(LANE, FIRST, &|_| true).is_some());
+        assert!(end(&table, FIRST, &|_| true).is_some());
         assert!(fates.iter().all(|fate| fate.counts() == (1, 0)), "each lands once");
+    });
+}
+
+/// The round of a ticket ends while its window opens: the source gets the ticket before it is recalled.
+#[test]
+fn loom_no_ticket_is_recalled_before_it_is_given() {
+    loom::model(|| {
+        let table = Arc::new(WindowTable::new(2, 1));
+        let guards = [0, 1].map(|_| Shared::<Guard>::default());
+        drop(open(&table, FIRST, (0, area(0, 8)), guards[0].give(), &|_| true));
+        for _ in 0..2 {
+            let request = Request(put(&guards[0]).0);
+            drop(table.land(LANE, FIRST, claim(1, 0, 8), true, request, &|_| true));
+        }
+        assert!(end(&table, FIRST, &|_| true).is_some());
+        let given = Arc::new(loom::sync::Mutex::new(None));
+        let opener = {
+            let (table, given, guard) = (Arc::clone(&table), Arc::clone(&given), guards[1].give());
+            thread::spawn(move || {
+                let send = |ticket: Ticket| {
+                    *given.lock().unwrap() = Some(ticket.number);
+                    true
+                };
+                let window = (0, area(0, 8));
+                drop(table.open(LANE, Round(1), window, true, guard, (&|_| true, &send)).0);
+            })
+        };
+        loop {
+            let mut freed = Freed::default();
+            let ended = table.end(LANE, Round(1), &|_| true, &mut freed);
+            for (source, number) in freed.recalled() {
+                assert_eq!(*given.lock().unwrap(), Some(*number));
+                table.end_ticket(*number, *source, TicketEnd::Unused).unwrap();
+            }
+            if ended.is_ok() {
+                break;
+            }
+        }
+        opener.join().unwrap();
     });
 }

@@ -8,6 +8,8 @@ mod loom_models;
 mod outside_the_lock;
 #[cfg(not(talpf_loom))]
 mod posting;
+#[cfg(not(talpf_loom))]
+mod tickets;
 
 use std::sync::Arc as Shared;
 
@@ -25,6 +27,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const LANE: LaneNumber = LaneNumber(0);
 const FIRST: Round = Round(0);
+/// Sends no ticket.
+const NO_TICKETS: SendTicket<'static> = &|_| false;
 
 /// The outcome of one operation, and of the guard of its window.
 #[derive(Default)]
@@ -149,7 +153,7 @@ fn open(
     guard: HeldGuard,
     has_landed: HasLanded<'_>,
 ) -> Freed {
-    let (freed, _) = table.open(LANE, round, window, false, guard, has_landed);
+    let (freed, _) = table.open(LANE, round, window, false, guard, (has_landed, NO_TICKETS));
     table.post_admitted(freed, has_landed)
 }
 
@@ -161,4 +165,26 @@ fn settle(table: &WindowTable, has_landed: HasLanded<'_>) -> Freed {
 /// Declares the windows of the first round.
 fn declare(table: &WindowTable, areas: &[Area]) -> Freed {
     table.declare(LANE, FIRST, &mut areas_of(areas), &|_| true)
+}
+
+/// Ends a round, unless something has to land or tickets are out.
+fn end(table: &WindowTable, round: Round, has_landed: HasLanded<'_>) -> Option<EndedRound> {
+    table.end(LANE, round, has_landed, &mut Freed::default()).ok()
+}
+
+/// The request of a remote rank.
+struct Request(Put);
+
+impl Landing for Request {
+    fn is_request(&self) -> bool {
+        true
+    }
+
+    fn post(&mut self) -> Post {
+        Landing::post(&mut self.0)
+    }
+
+    fn park(self) -> Box<dyn Parked> {
+        Box::new(self.0)
+    }
 }

@@ -51,11 +51,11 @@ fn the_end_of_a_posting_is_not_that_of_another_one_in_the_round() {
         };
         let first = table.land(LANE, FIRST, claim(0, 0, 8), false, Calling(&begin_another), LANDED);
         let overlaps = table.land(LANE, FIRST, in_second(1, 4, 5), true, put(&guard).0, LANDED);
-        let ended = table.end(LANE, FIRST, LANDED);
+        let ended = end(&table, FIRST, LANDED);
         // Before what follows may fail: the scope waits for the other thread.
         may_end.wait();
         assert!(matches!(first.0, Outcome::Posted(_)) && first.1.is_nothing());
         assert!(matches!(overlaps.0, Outcome::Parked) && ended.is_none());
     });
-    assert!(table.parked().is_empty() && table.end(LANE, FIRST, LANDED).is_some());
+    assert!(table.parked().is_empty() && end(&table, FIRST, LANDED).is_some());
 }

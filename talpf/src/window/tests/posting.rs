@@ -62,7 +62,7 @@ fn an_admitted_operation_may_use_the_windows_of_its_target_as_it_is_posted() {
             let (outcome, freed) = table.land(LANE, FIRST, claim(0, 0, 2), true, over, LANDED);
             assert!(matches!(outcome, Outcome::Parked), "it overlaps this one");
             drop(freed);
-            assert!(table.end(LANE, FIRST, LANDED).is_none(), "this one has not landed");
+            assert!(end(&table, FIRST, LANDED).is_none(), "this one has not landed");
             Post::All
         }
     };
@@ -71,7 +71,7 @@ fn an_admitted_operation_may_use_the_windows_of_its_target_as_it_is_posted() {
     assert_eq!(inner_fate.counts(), (1, 0));
     assert_eq!(beside_fate.counts(), (1, 0));
     assert_eq!(over_fate.counts(), (1, 0));
-    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(end(&table, FIRST, LANDED).is_some());
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn an_operation_without_room_is_parked_again_before_those_that_came_later() {
     drop(settle(&table, LANDED));
     assert_eq!(*order.lock().unwrap(), [2, 3, 1]);
     assert!(!table.has_delayed() && table.parked().is_empty());
-    assert!(table.end(LANE, FIRST, LANDED).is_some());
+    assert!(end(&table, FIRST, LANDED).is_some());
 }
 
 /// Tests the failure of a run while a parked operation is being posted, which then finds no room.
@@ -175,7 +175,7 @@ proptest! {
         }
         prop_assert_eq!(*posts.lock().unwrap(), claims.len());
         under_way.lock().unwrap().clear();
-        prop_assert!(table.end(LANE, FIRST, &has_landed).is_some());
+        prop_assert!(end(&table, FIRST, &has_landed).is_some());
         prop_assert!(table.parked().is_empty());
     }
 }
