@@ -100,12 +100,11 @@ impl RemotePeer {
         let send = |number| {
             self.send(own, ControlMessage::WindowRequest { number, request, claim });
         };
-        let has_ticket = pair.requests.has_ticket(&wants);
         // Of an operation that is only noted, the number of grants is the number of notes.
         if !claim.raw
-            && !has_ticket
             && !self.cut_off.load(Ordering::Acquire)
             && operation.eager_bytes().is_some()
+            && !pair.requests.has_ticket(&wants)
         {
             if pair.eager.take_credits(1, self.eager_credits()) == 1 {
                 operation.trace_eager_send();
