@@ -72,7 +72,7 @@ mod ticket_model;
 mod window_grant;
 mod window_requests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -299,13 +299,10 @@ impl Processes {
             peer.post_granted();
             peer.ask_if_due(&self.clock);
             peer.report_landed();
-            if peer.is_lost() && !peer.is_finished() {
-                let is_silent = peer.is_silent();
-                let reason = if is_silent { SILENT } else { "its process has ended" };
-                if !self.failure.has_failed() {
-                    control_plane::loses(peer.rank, reason);
-                }
-                self.failure.fail_with_reason(peer.rank, reason);
+            if peer.is_lost() && !peer.is_finished() && !self.failure.has_failed() {
+                let reason = self.reason_of_loss(peer);
+                control_plane::loses(peer.rank, &reason);
+                self.failure.fail_with_reason(peer.rank, &reason);
             }
         }
         self.termination.note_pass();
@@ -316,6 +313,23 @@ impl Processes {
         }
         self.wake_rung();
         has_come
+    }
+
+    /// Returns why a peer is lost, with the other processes that have ended: one of them may be why
+    /// that of the peer has.
+    #[cold]
+    fn reason_of_loss(&self, lost: &RemotePeer) -> String {
+        if lost.is_silent() {
+            return SILENT.to_owned();
+        }
+        let mut reason = "its process has ended".to_owned();
+        let has_ended = |peer: &&RemotePeer| peer.is_lost() && !peer.is_finished();
+        let ended = self.peers.remotes().filter(has_ended).map(|peer| peer.process);
+        let others: BTreeSet<_> = ended.filter(|process| *process != lost.process).collect();
+        for process in others {
+            reason += &format!(", and so has process {process}");
+        }
+        reason
     }
 
     /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: a granted

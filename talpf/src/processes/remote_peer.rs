@@ -24,7 +24,7 @@ const EAGER_PER_CREDIT: usize = 8;
 pub(crate) struct RemotePeer {
     pub(crate) rank: Rank,
     /// Number of its process.
-    process: u32,
+    pub(super) process: u32,
     device: Device,
     /// `true` if data is copied to the memory of the peer, and from there, as it is posted.
     pub(crate) is_mapped: bool,

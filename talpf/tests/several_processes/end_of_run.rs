@@ -68,6 +68,24 @@ fn a_process_that_vanishes_fails_the_others() {
     }
 }
 
+/// The first may only have ended because of the second.
+#[test]
+fn processes_that_vanish_together_are_all_named() {
+    let mut wires = SocketWire::mesh(4).unwrap();
+    wires.truncate(2);
+    let wires = wires.into_iter().map(|wire| Arc::new(wire) as Arc<dyn Wire>);
+    let ranks = wires.map(|wire| (wire, common::unwatched(4, 1))).collect();
+    let ends = common::on_wires(ranks, |ctx| async move { ctx.sync(SyncMode::DEFAULT).await });
+    for end in ends {
+        let error = end.unwrap_err();
+        assert!(matches!(error, Error::PeerFailed { rank: Rank(2), .. }), "{error}");
+        assert!(
+            error.to_string().ends_with("its process has ended, and so has process 3"),
+            "{error}"
+        );
+    }
+}
+
 /// The number of the last ask.
 const LAST: u32 = 200;
 

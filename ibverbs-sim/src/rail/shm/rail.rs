@@ -402,18 +402,28 @@ impl Rail for ShmRail {
             sink(event);
         };
         let checks_ends = was_armed || inbox.polls_in_vain >= POLLS_BETWEEN_CHECKS;
-        for peer in self.peers.0.iter().flatten().filter(|peer| !peer.is_lost()) {
-            if peer.is_silent.load(Ordering::Acquire) {
-                self.lose(peer, LossReason::Silent, &mut counting);
-                continue;
-            }
-            // Asked first: a peer that has ended sends nothing after what is there now.
-            let has_ended = checks_ends && peer.has_ended();
-            let most = if has_ended { usize::MAX } else { BATCH };
-            match self.take(peer, inbox, most, &mut counting) {
-                Err(Malformed(what)) => self.lose(peer, LossReason::Malformed(what), &mut counting),
-                Ok(()) if has_ended => self.lose(peer, LossReason::Ended, &mut counting),
-                Ok(()) => self.emulation.resume(peer.process, &self.peers, &self.registrations),
+        let mut is_complete = false;
+        while !is_complete {
+            is_complete = true;
+            for peer in self.peers.0.iter().flatten().filter(|peer| !peer.is_lost()) {
+                if peer.is_silent.load(Ordering::Acquire) {
+                    self.lose(peer, LossReason::Silent, &mut counting);
+                    continue;
+                }
+                // Asked first: a peer that has ended sends nothing after what is there now.
+                let has_ended = checks_ends && peer.has_ended();
+                let most = if has_ended { usize::MAX } else { BATCH };
+                match self.take(peer, inbox, most, &mut counting) {
+                    Err(Malformed(what)) => {
+                        self.lose(peer, LossReason::Malformed(what), &mut counting);
+                    }
+                    Ok(()) if has_ended => {
+                        self.lose(peer, LossReason::Ended, &mut counting);
+                        // A peer that was asked before may have ended first, and made this one end.
+                        is_complete = false;
+                    }
+                    Ok(()) => self.emulation.resume(peer.process, &self.peers, &self.registrations),
+                }
             }
         }
         let is_in_vain = events == 0 && !checks_ends;
