@@ -168,19 +168,21 @@ impl Device {
         port.progress(&self.core, &mut on_datagram)
     }
 
-    /// Sends a datagram to another process, whose [`progress_and`](Self::progress_and) passes it on.
-    /// Datagrams keep their order, and arrive no later than the requests that are sent after them.
+    /// Sends a datagram to another process, whose [`progress_and`](Self::progress_and) passes it on: the bytes of
+    /// `pieces`, one behind the other. Datagrams keep their order, and arrive no later than the requests that are sent
+    /// after them.
     ///
     /// **Errors**: no such process, or this one; more bytes than [`MAX_PACKET`] allows; the
     /// process does not receive what was sent before.
-    pub fn send_datagram(&self, process: u32, bytes: &[u8]) -> Result<()> {
+    pub fn send_datagram(&self, process: u32, pieces: &[&[u8]]) -> Result<()> {
         self.core.check_process(process)?;
         if process == self.core.process() {
             return Err(Error::OwnProcess { process });
         }
-        within("datagram", bytes.len() as u64, MAX_PACKET as u64 - 1)?;
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        within("datagram", bytes as u64, MAX_PACKET as u64 - 1)?;
         match &self.core.port {
-            Some(port) => port.send_datagram(&self.core, process, bytes),
+            Some(port) => port.send_datagram(&self.core, process, pieces),
             None => Ok(()),
         }
     }

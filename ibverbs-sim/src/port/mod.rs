@@ -224,11 +224,12 @@ impl Port {
         &self,
         device: &DeviceCore,
         process: u32,
-        bytes: &[u8],
+        pieces: &[&[u8]],
     ) -> Result<()> {
-        callback::call("the hint to a rail", || self.rail.prepare_send(process));
-        self.check_unsent(device, process, bytes.len() as u64)?;
-        self.note_taken(self.outgoing.send(process, &Packet::Datagram(bytes), &*self.rail));
+        let bytes = pieces.iter().map(|piece| piece.len()).sum();
+        callback::call("the hint to a rail", || self.rail.prepare_send(process, bytes));
+        self.check_unsent(device, process, bytes as u64)?;
+        self.note_taken(self.outgoing.send_datagram(process, pieces, &*self.rail));
         Ok(())
     }
 
@@ -391,9 +392,7 @@ impl Port {
             }
         }
     }
-}
 
-impl Port {
     /// Queues the permit of a queue pair, unless its peer has it.
     fn queue_permit(&self, process: u32, queue_pair: &QueuePairCore) {
         if let Some(permit) = queue_pair.permit_to_send() {

@@ -65,15 +65,23 @@ impl Outgoing {
     /// Queues a packet, whose payload is followed by the data of `more`. Calls nobody.
     pub(super) fn push(&self, to: u32, packet: &Packet<'_>, more: Option<LocalBuffer<'_>>) {
         let stream = &self.streams[to as usize];
-        stream.push(&mut stream.queue.lock(), packet, more, self.message_bytes);
+        let data = more.map_or(0, |more| more.len() as usize);
+        stream.push(&mut stream.queue.lock(), packet, data, self.message_bytes, |writer| {
+            if let Some(more) = more {
+                more.for_each_piece(|piece| writer.write_memory(piece));
+            }
+        });
     }
 
-    /// Queues a packet and gives all that is queued for the process to the rail. Returns `false` if
-    /// that has not taken some. The caller holds no gate and no lock.
-    pub(super) fn send(&self, to: u32, packet: &Packet<'_>, rail: &dyn Rail) -> bool {
+    /// Queues a datagram, the bytes of `pieces`, and gives all that is queued for the process to the rail. Returns
+    /// `false` if that has not taken some. The caller holds no gate and no lock.
+    pub(super) fn send_datagram(&self, to: u32, pieces: &[&[u8]], rail: &dyn Rail) -> bool {
         let stream = &self.streams[to as usize];
         let mut queue = stream.queue.lock();
-        stream.push(&mut queue, packet, None, self.message_bytes);
+        let data = pieces.iter().map(|piece| piece.len()).sum();
+        stream.push(&mut queue, &Packet::Datagram(&[]), data, self.message_bytes, |writer| {
+            pieces.iter().for_each(|piece| writer.write(piece));
+        });
         stream.flush(queue, to, rail)
     }
 
@@ -128,16 +136,16 @@ impl Outgoing {
 }
 
 impl Stream {
-    /// Queues a packet.
+    /// Queues a packet, whose payload is followed by `data` bytes that `write_data` writes.
     fn push(
         &self,
         queue: &mut Queue,
         packet: &Packet<'_>,
-        more: Option<LocalBuffer<'_>>,
+        data: usize,
         message_bytes: usize,
+        write_data: impl FnOnce(&mut Writer<'_>),
     ) {
         let (head, payload) = (packet.head(), packet.payload());
-        let data = more.map_or(0, |more| more.len() as usize);
         let length = head.as_bytes().len() + payload.len() + data;
         let packets = self.packets.load(Ordering::Relaxed) + 1;
         self.packets.store(packets, Ordering::Release);
@@ -150,9 +158,7 @@ impl Stream {
         writer.write(&(length as u32).to_le_bytes());
         writer.write(head.as_bytes());
         writer.write(payload);
-        if let Some(more) = more {
-            more.for_each_piece(|piece| writer.write_memory(piece));
-        }
+        write_data(&mut writer);
         let bytes = self.bytes.load(Ordering::Relaxed) + (LENGTH_BYTES + length) as u64;
         self.bytes.store(bytes, Ordering::Release);
         self.has_queued.store(true, Ordering::Release);

@@ -119,10 +119,10 @@ pub trait Rail: Send + Sync + 'static {
     /// than the limit; the peer is lost.
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError>;
 
-    /// Hints that a [`send`](Self::send) to a process follows at once: the rail may begin to fetch
-    /// what that takes.
-    fn prepare_send(&self, to: u32) {
-        let _ = to;
+    /// Hints that a [`send`](Self::send) of about `bytes` bytes to a process follows at once: the rail may begin to
+    /// fetch what that takes.
+    fn prepare_send(&self, to: u32, bytes: usize) {
+        let _ = (to, bytes);
     }
 
     /// Writes `local` to the memory of a peer, which gets `notice` once all bytes are there.

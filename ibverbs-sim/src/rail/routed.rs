@@ -199,9 +199,9 @@ impl Rail for RoutedRail {
         self.network.deregister(&network).and(machine)
     }
 
-    fn prepare_send(&self, to: u32) {
+    fn prepare_send(&self, to: u32, bytes: usize) {
         let (rail, number) = self.route(to);
-        rail.prepare_send(number);
+        rail.prepare_send(number, bytes);
     }
 
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {

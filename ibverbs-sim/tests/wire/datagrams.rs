@@ -9,7 +9,7 @@ use crate::connected_pair::ConnectedPair;
 fn datagrams_keep_their_order_and_their_sender() {
     let pair = ConnectedPair::new();
     for text in ["", "one", "two"] {
-        pair.device(0).send_datagram(1, text.as_bytes()).unwrap();
+        pair.device(0).send_datagram(1, &[text.as_bytes()]).unwrap();
     }
     let mut received = Vec::new();
     while received.len() < 3 {
@@ -23,7 +23,7 @@ fn datagrams_keep_their_order_and_their_sender() {
 fn a_request_does_not_overtake_a_datagram() {
     let pair = ConnectedPair::new();
     pair.b.receives(0..1);
-    pair.device(0).send_datagram(1, b"first").unwrap();
+    pair.device(0).send_datagram(1, &[b"first"]).unwrap();
     pair.a.post(&[send(1)]);
     let mut datagrams = 0;
     while pair.b.received().is_empty() {
@@ -40,13 +40,13 @@ fn a_request_does_not_overtake_a_datagram() {
 fn who_takes_a_datagram_may_answer_and_post() {
     let pair = ConnectedPair::new();
     pair.a.receives(0..1);
-    pair.device(0).send_datagram(1, b"question").unwrap();
+    pair.device(0).send_datagram(1, &[b"ques", b"tion"]).unwrap();
     let mut answered = false;
     while !answered {
         let taken = pair.device(1).progress_and(|from, _| {
             assert_eq!(pair.device(1).progress(), Ok(0), "this thread makes progress");
             pair.b.post(&[send(1)]);
-            pair.device(1).send_datagram(from, b"answer").unwrap();
+            pair.device(1).send_datagram(from, &[b"answer"]).unwrap();
             answered = true;
         });
         taken.unwrap();
@@ -63,9 +63,9 @@ fn who_takes_a_datagram_may_answer_and_post() {
 #[test]
 fn a_datagram_to_its_own_process_is_refused() {
     let pair = ConnectedPair::new();
-    assert_eq!(pair.device(0).send_datagram(0, b""), Err(Error::OwnProcess { process: 0 }));
+    assert_eq!(pair.device(0).send_datagram(0, &[]), Err(Error::OwnProcess { process: 0 }));
     let alone = Device::new(DeviceConfig::default()).unwrap();
-    assert_eq!(alone.send_datagram(0, b""), Err(Error::OwnProcess { process: 0 }));
+    assert_eq!(alone.send_datagram(0, &[]), Err(Error::OwnProcess { process: 0 }));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn more_than_the_sockets_hold_arrives_in_the_end() {
     let pair = ConnectedPair::new();
     let large = vec![7; 1 << 20];
     for _ in 0..8 {
-        pair.device(0).send_datagram(1, &large).unwrap();
+        pair.device(0).send_datagram(1, &[&large]).unwrap();
     }
     assert!(pair.device(0).has_unsent());
     let mut come = 0;

@@ -113,7 +113,7 @@ fn datagrams_to_a_peer_that_takes_nothing_in_are_refused_at_the_limit() {
     let scene = Scene::new();
     let limit = (64 << 20) + 2 * ((4 << 20) + 64);
     let long = vec![0; 1 << 20];
-    let sent = (0..200).take_while(|_| scene.device.send_datagram(1, &long).is_ok()).count();
+    let sent = (0..200).take_while(|_| scene.device.send_datagram(1, &[&long]).is_ok()).count();
     // The rail has taken up to 8 MiB.
     assert!((7..=9).contains(&(sent - (limit >> 20))), "{sent}");
     assert!(matches!(scene.device.progress(), Err(Error::Unsent { process: 1, .. })));
@@ -125,10 +125,10 @@ fn datagrams_to_a_peer_that_takes_nothing_in_are_refused_at_the_limit() {
 fn a_datagram_that_no_packet_holds_is_refused() {
     let scene = Scene::new();
     let long = vec![0; MAX_PACKET];
-    assert_eq!(scene.device.send_datagram(1, &long[1..]), Ok(()));
+    assert_eq!(scene.device.send_datagram(1, &[&long[1..]]), Ok(()));
     let limit = MAX_PACKET as u64 - 1;
     assert_eq!(
-        scene.device.send_datagram(1, &long),
+        scene.device.send_datagram(1, &[&long]),
         Err(Error::LimitExceeded { what: "datagram", requested: limit + 1, limit })
     );
 }

@@ -28,7 +28,7 @@ fn what_a_process_has_sent_before_it_went_arrives() {
     let (second, first) = (wires.pop().unwrap(), wires.pop().unwrap());
     let device = Device::with_wire(DeviceConfig::default(), Arc::new(second)).unwrap();
     // A datagram that the process does not read does not lose its own.
-    device.send_datagram(0, b"unread").unwrap();
+    device.send_datagram(0, &[b"unread"]).unwrap();
     first.send(1, message(&[&[&[0][..], b"last words"].concat()]));
     drop(first);
     let mut received = Vec::new();

@@ -114,6 +114,6 @@ fn there_are_as_many_processes_as_the_wire_says() {
     assert_eq!(connect(2), Err(Error::NoSuchProcess { process: 2, processes: 2 }));
     assert_eq!(end.queue_pair.state(), QueuePairState::Reset);
     connect(1).unwrap();
-    assert!(devices[0].send_datagram(1, b"").is_ok());
-    assert!(devices[0].send_datagram(2, b"").is_err());
+    assert!(devices[0].send_datagram(1, &[]).is_ok());
+    assert!(devices[0].send_datagram(2, &[]).is_err());
 }

@@ -15,6 +15,38 @@ pub fn prefetch_to_write<T>(place: &T) {
     let _ = place;
 }
 
+/// Has the cache lines of `memory`, which is about to be written, brought to this core meanwhile. A hint as
+/// [`prefetch_to_write`].
+#[inline]
+pub fn prefetch_all_to_write<T>(memory: &[T]) {
+    lines(memory).for_each(prefetch_to_write);
+}
+
+/// Has the cache lines of `memory`, which is about to be read, brought to this core meanwhile. A hint as
+/// [`prefetch_to_write`].
+#[inline]
+pub fn prefetch_all<T>(memory: &[T]) {
+    lines(memory).for_each(prefetch);
+}
+
+fn prefetch<T>(place: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: as in [`prefetch_to_write`].
+    unsafe {
+        let place = std::ptr::from_ref(place);
+        std::arch::asm!("prefetcht0 [{}]", in(reg) place, options(nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = place;
+}
+
+/// Iterates over an element on each cache line of `memory`, as long as its elements are no longer than a line.
+fn lines<T>(memory: &[T]) -> impl Iterator<Item = &T> {
+    const LINE: usize = 64;
+    let step = (LINE / size_of::<T>().max(1)).max(1);
+    memory.iter().step_by(step).chain(memory.last())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

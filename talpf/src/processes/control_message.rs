@@ -8,7 +8,7 @@ use ibverbs_sim::RemoteAddress;
 use talpf_traces::ClockReading;
 
 use super::WindowRequest;
-use super::encoding::{MessageBytes, Reader, Writer};
+use super::encoding::{Reader, Writer};
 use crate::notification::NotifiedClaim;
 use crate::numbers::{ArrivalNumber, Rank, TicketNumber};
 use crate::window::{Claim, Ticket};
@@ -103,7 +103,8 @@ const TICKET_RECALL: u8 = 20;
 const TICKET_RETURN: u8 = 21;
 
 impl<'a> ControlMessage<'a> {
-    pub(super) fn to_bytes(self, Envelope { source, target }: Envelope) -> MessageBytes {
+    /// Returns what is sent before [the data](Self::data).
+    pub(super) fn head(self, Envelope { source, target }: Envelope) -> Writer {
         let mut writer = Writer::new(self.kind());
         if has_fixed_numbers(self.kind()) {
             writer.fixed(source.0.to_le_bytes());
@@ -171,7 +172,7 @@ impl<'a> ControlMessage<'a> {
             }
             ControlMessage::Idle(_) | ControlMessage::Finished => {}
         }
-        writer.finish(self.data())
+        writer
     }
 
     /// Returns `true` unless the message is about an operation between other ranks than its own.
@@ -221,7 +222,7 @@ impl<'a> ControlMessage<'a> {
     }
 
     /// Returns the bytes that end the message, of any length.
-    fn data(&self) -> &'a [u8] {
+    pub(super) fn data(&self) -> &'a [u8] {
         match *self {
             ControlMessage::Put { bytes, .. } | ControlMessage::NotifiedPut { bytes, .. } => bytes,
             ControlMessage::Puts { puts, .. } => puts,
@@ -345,7 +346,7 @@ fn has_fixed_numbers(kind: u8) -> bool {
 
 #[cfg(all(test, not(talpf_loom)))]
 mod tests {
-    use super::super::encoding::{HEAD, KINDS};
+    use super::super::encoding::KINDS;
     use super::*;
     use crate::notification::Notification;
     use crate::numbers::{LaneNumber, Round};
@@ -411,8 +412,7 @@ mod tests {
                 _ => ControlMessage::Finished,
             };
             let envelope = Envelope { source: Rank(slot), target: Rank(number) };
-            let sent = message.to_bytes(envelope);
-            prop_assert!(sent.len() <= HEAD + message.data().len());
+            let sent = [message.head(envelope).bytes(), message.data()].concat();
             prop_assert_eq!(ControlMessage::from_bytes(&sent), Some((envelope, message)));
         }
 
@@ -429,7 +429,7 @@ mod tests {
             let remote = RemoteAddress { address, key: RemoteKey::from_u32(key) };
             let put = ControlMessage::Put { landed, request, claim, remote, bytes: &[7; 8] };
             let envelope = Envelope { source, target };
-            prop_assert!(put.to_bytes(envelope).len() <= FITS_SLOT);
+            prop_assert!(put.head(envelope).bytes().len() + put.data().len() <= FITS_SLOT);
         }
 
         #[test]

@@ -4,7 +4,6 @@
 
 use ibverbs_sim::{RemoteAddress, RemoteKey};
 use integer_encoding::VarInt;
-use smallvec::SmallVec;
 
 use super::WindowRequest;
 use crate::notification::{Notification, NotifiedClaim};
@@ -15,10 +14,7 @@ use crate::window::{Claim, Kind};
 pub(super) const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
 
 /// Most bytes of a message without the data that it carries.
-pub(super) const HEAD: usize = 88;
-
-/// Bytes of a message, whose short ones need no memory from the heap.
-pub(super) type MessageBytes = SmallVec<[u8; 128]>;
+const HEAD: usize = 88;
 
 /// A message that is being written, up to the data that it carries.
 pub(super) struct Writer {
@@ -87,11 +83,9 @@ impl Writer {
         }
     }
 
-    /// Returns the message, which ends with the data that it carries.
-    pub(super) fn finish(&self, data: &[u8]) -> MessageBytes {
-        let mut bytes = MessageBytes::from_slice(&self.head[..self.length]);
-        bytes.extend_from_slice(data);
-        bytes
+    /// Returns what was written.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.head[..self.length]
     }
 }
 

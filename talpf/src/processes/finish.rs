@@ -46,7 +46,7 @@ impl Processes {
             let failure = receiver.sender.error();
             // A rank that is lost and has not finished fails the run, once its messages were read.
             let is_over =
-                |peer: &RemotePeer| peer.is_finished() || failure.is_some() && peer.is_lost();
+                |peer: &RemotePeer| peer.is_finished() || failure.is_some() && peer.has_vanished();
             let all_finished = self.peers.remotes().all(is_over);
             let now_ns = receiver.sender.group.clock().now_ns();
             let is_late = (all_finished || failure.is_some())

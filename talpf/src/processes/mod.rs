@@ -61,6 +61,7 @@ mod finish;
 mod handshake;
 mod held_tickets;
 mod inbox_grant;
+mod loss;
 mod notified_put;
 mod placement;
 mod put_list;
@@ -72,7 +73,7 @@ mod ticket_model;
 mod window_grant;
 mod window_requests;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -101,9 +102,6 @@ use crate::names::{Names, Published};
 use crate::numbers::{Rank, TicketNumber};
 use crate::peer::{LocalPeer, Peers};
 use crate::window::{Claim, Kind, Outcome, TicketEnd, no_ticket};
-
-/// Failure of a rank that is stopped, or whose machine is not reached.
-const SILENT: &str = "its process has shown no life for the peer timeout";
 
 /// A device that reaches other processes, and the wire under it, if it has one.
 pub(crate) struct Remotes {
@@ -190,9 +188,9 @@ impl Processes {
     fn send_to_all(&self, own: Rank, message: ControlMessage<'_>) {
         for process in self.distribution.others() {
             let target = Rank(self.distribution.of(process).start);
-            let bytes = message.to_bytes(Envelope { source: own, target });
+            let head = message.head(Envelope { source: own, target });
             // The only error is a process that does not exist.
-            let _ = self.device.send_datagram(process, &bytes);
+            let _ = self.device.send_datagram(process, &[head.bytes(), message.data()]);
         }
     }
 
@@ -299,8 +297,8 @@ impl Processes {
             peer.post_granted();
             peer.ask_if_due(&self.clock);
             peer.report_landed();
-            if peer.is_lost() && !peer.is_finished() && !self.failure.has_failed() {
-                let reason = self.reason_of_loss(peer);
+            if peer.has_vanished() && !self.failure.has_failed() {
+                let reason = loss::reason(peer, &self.peers);
                 control_plane::loses(peer.rank, &reason);
                 self.failure.fail_with_reason(peer.rank, &reason);
             }
@@ -313,23 +311,6 @@ impl Processes {
         }
         self.wake_rung();
         has_come
-    }
-
-    /// Returns why a peer is lost, with the other processes that have ended: one of them may be why
-    /// that of the peer has.
-    #[cold]
-    fn reason_of_loss(&self, lost: &RemotePeer) -> String {
-        if lost.is_silent() {
-            return SILENT.to_owned();
-        }
-        let mut reason = "its process has ended".to_owned();
-        let has_ended = |peer: &&RemotePeer| peer.is_lost() && !peer.is_finished();
-        let ended = self.peers.remotes().filter(has_ended).map(|peer| peer.process);
-        let others: BTreeSet<_> = ended.filter(|process| *process != lost.process).collect();
-        for process in others {
-            reason += &format!(", and so has process {process}");
-        }
-        reason
     }
 
     /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: a granted

@@ -78,9 +78,9 @@ impl RemotePeer {
 
     /// Sends a message of a rank of this process.
     pub(super) fn send(&self, own: Rank, message: ControlMessage<'_>) {
-        let envelope = Envelope { source: own, target: self.rank };
+        let head = message.head(Envelope { source: own, target: self.rank });
         // The only error is a process that does not exist, and every rank has one.
-        let _ = self.device.send_datagram(self.process, &message.to_bytes(envelope));
+        let _ = self.device.send_datagram(self.process, &[head.bytes(), message.data()]);
     }
 
     /// Requests of the windows of the peer that an operation may land, or sends a short put with the
@@ -375,9 +375,9 @@ impl RemotePeer {
         self.finished.store(true, Ordering::Release);
     }
 
-    /// Returns `true` if the process of the peer has ended.
-    pub(super) fn is_lost(&self) -> bool {
-        self.device.is_lost(self.process)
+    /// Returns `true` if the process of the peer is lost before it has sent its last control message.
+    pub(super) fn has_vanished(&self) -> bool {
+        self.device.is_lost(self.process) && !self.is_finished()
     }
 
     /// Returns `true` if the peer is lost because it showed no life.

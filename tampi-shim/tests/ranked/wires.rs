@@ -22,7 +22,7 @@ fn datagrams() {
     let datagram = |from: u32, length: usize| vec![from as u8 + 1; length];
     for length in LENGTHS {
         for other in &others {
-            device.send_datagram(*other, &datagram(here, length)).unwrap();
+            device.send_datagram(*other, &[&datagram(here, length)]).unwrap();
         }
     }
     let mut come = vec![0; all as usize];

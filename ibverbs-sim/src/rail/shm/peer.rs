@@ -11,7 +11,7 @@ use rustix::{
     net::{RecvFlags, Shutdown, recv, shutdown},
     process::Pid,
 };
-use talpf_primitives::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, prefetch_to_write};
+use talpf_primitives::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 use super::{
     fence::AsymmetricFence,
@@ -20,7 +20,7 @@ use super::{
     layout::{Ring, USES},
     mapping::Mapping,
     process_memory::{self, Direction},
-    ring::Writer,
+    ring::{Position, Writer},
     words::UseWord,
 };
 use crate::{
@@ -48,8 +48,8 @@ pub(super) struct Peer {
     reachable: Option<Pid>,
     /// End of the ring to the peer. Its lock is that of the first use word, too.
     writer: Mutex<Writer>,
-    /// Slot of the next frame, as far as known without the lock.
-    next_slot: AtomicU64,
+    /// Slots and words before the next frame, as far as known without the lock.
+    next: [AtomicU64; 2],
     /// Locks of the other use words.
     long_uses: [Mutex<()>; USES - 1],
     is_lost: AtomicBool,
@@ -76,7 +76,7 @@ impl Peer {
             socket,
             reachable,
             writer: Mutex::default(),
-            next_slot: AtomicU64::new(0),
+            next: Default::default(),
             long_uses: Default::default(),
             is_lost: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
@@ -136,16 +136,21 @@ impl Peer {
         RailError::Lost { process: self.process }
     }
 
-    /// Fetches the slot that the next frame is written to, which the peer has read in vain.
-    pub(super) fn prepare_push(&self) {
-        prefetch_to_write(self.ring().slot(self.next_slot.load(Ordering::Relaxed)));
+    /// Fetches the memory of the ring that the next frame is written to, with a message of so many bytes. The peer has
+    /// read it.
+    pub(super) fn prepare_push(&self, bytes: usize) {
+        let [slots, words] = self.next.each_ref().map(|next| next.load(Ordering::Relaxed));
+        let head_words = 2;
+        self.ring().prefetch(Position { slots, words }, head_words + bytes.div_ceil(WORD));
     }
 
     /// Sends a frame. Returns `false` if the ring has no room at present.
     pub(super) fn push(&self, frame: &Frame<'_>) -> Result<bool, RailError> {
         let mut writer = self.writer.lock();
         let pushed = writer.push(self.ring(), &frame.encode());
-        self.next_slot.store(writer.next_slot(), Ordering::Relaxed);
+        let Position { slots, words } = writer.position();
+        self.next[0].store(slots, Ordering::Relaxed);
+        self.next[1].store(words, Ordering::Relaxed);
         drop(writer);
         let has_room = pushed.map_err(|mistake| self.mistaken(mistake))?;
         if has_room {

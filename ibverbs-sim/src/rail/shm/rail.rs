@@ -305,9 +305,9 @@ impl Rail for ShmRail {
         self.registrations.remove(key)
     }
 
-    fn prepare_send(&self, to: u32) {
+    fn prepare_send(&self, to: u32, bytes: usize) {
         if let Some(Some(peer)) = self.peers.0.get(to as usize) {
-            peer.prepare_push();
+            peer.prepare_push(bytes);
         }
     }
 

@@ -13,13 +13,17 @@
 //! in memory; a length is checked before it is used, and a count that is out of step is an error. All
 //! words are atomic: a peer that breaks the protocol makes frames of any content, and nothing worse.
 
-use talpf_primitives::{AtomicU64, Ordering};
+use talpf_primitives::{
+    AtomicU64, Ordering, prefetch_all, prefetch_all_to_write, prefetch_to_write,
+};
 
 use crate::rail::frame::{Encoded, Lengths, Malformed};
 
 /// Words of a slot behind its sequence number.
 const SLOT_WORDS: usize = 7;
 const WORD: usize = size_of::<u64>();
+/// Words of a frame that are fetched ahead: what comes behind them would not stay in the first level.
+const FETCHED_WORDS: usize = 1024;
 
 #[repr(C, align(64))]
 pub(super) struct Slot {
@@ -45,16 +49,26 @@ pub(super) struct RingMemory<const SLOTS: usize, const WORDS: usize> {
 
 impl<const SLOTS: usize, const WORDS: usize> RingMemory<SLOTS, WORDS> {
     /// Returns the slot of the frame with this number.
-    pub(super) fn slot(&self, frame: u64) -> &Slot {
+    fn slot(&self, frame: u64) -> &Slot {
         &self.slots[frame as usize % SLOTS]
+    }
+
+    /// Has memory of a frame of `length` words brought to this core, which is about to write it at `next`. A hint: any
+    /// position will do.
+    pub(super) fn prefetch(&self, next: Position, length: usize) {
+        prefetch_to_write(self.slot(next.slots));
+        if length > SLOT_WORDS && length <= WORDS / 2 {
+            let first = next.place(length, WORDS) as usize % WORDS;
+            prefetch_all_to_write(&self.words[first..first + length.min(FETCHED_WORDS)]);
+        }
     }
 }
 
 /// A position: slots and words since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Position {
-    slots: u64,
-    words: u64,
+pub(super) struct Position {
+    pub(super) slots: u64,
+    pub(super) words: u64,
 }
 
 impl Position {
@@ -112,9 +126,9 @@ impl Writer {
         Ok(true)
     }
 
-    /// Returns the number of the next frame, whose slot it is written to.
-    pub(super) fn next_slot(&self) -> u64 {
-        self.at.slots
+    /// Returns the position of the next frame.
+    pub(super) fn position(&self) -> Position {
+        self.at
     }
 
     /// Keeps a slot, so that a later [`push_reserved`](Self::push_reserved) has room. Returns `false`
@@ -192,6 +206,7 @@ impl Reader {
         let start = if is_long { self.0.place(length, WORDS) } else { self.0.words };
         if is_long {
             let first = start as usize % WORDS;
+            prefetch_all(&ring.words[first..first + length.min(FETCHED_WORDS)]);
             load(&ring.words[first..first + length], buffer);
         } else {
             load(&slot.words, buffer);

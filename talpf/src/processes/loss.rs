@@ -1,0 +1,25 @@
+//! Reasons for which ranks of other processes are lost.
+
+use std::collections::BTreeSet;
+
+use super::RemotePeer;
+use crate::peer::Peers;
+
+/// Failure of a rank that is stopped, or whose machine is not reached.
+const SILENT: &str = "its process has shown no life for the peer timeout";
+
+/// Returns why a peer is lost, with the other processes that have ended: one of them may be why that of
+/// the peer has.
+#[cold]
+pub(super) fn reason(lost: &RemotePeer, peers: &Peers) -> String {
+    if lost.is_silent() {
+        return SILENT.to_owned();
+    }
+    let mut reason = "its process has ended".to_owned();
+    let vanished = peers.remotes().filter(|peer| peer.has_vanished()).map(|peer| peer.process);
+    let others: BTreeSet<_> = vanished.filter(|process| *process != lost.process).collect();
+    for process in others {
+        reason += &format!(", and so has process {process}");
+    }
+    reason
+}
