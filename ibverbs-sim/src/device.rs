@@ -151,7 +151,8 @@ impl Device {
 /// Communication with other processes. Without a rail these functions do nothing.
 impl Device {
     /// Receives what has arrived by the rail, responds to it, and sends what could not be sent
-    /// before. Returns the number of events of the rail; 0 while another thread makes progress.
+    /// before. Returns the number of events of the rail, and of parts of operations that have ended; 0 while
+    /// another thread makes progress.
     /// Datagrams are dropped.
     ///
     /// **Errors**: a peer has sent a malformed packet (the other packets are received all the

@@ -68,7 +68,7 @@ impl Service for Poller {
         if self.has_timers {
             own.endpoint.context.advance(sender.group.clock().now_ns());
         }
-        let found = receiver.poll() > 0;
+        let found = receiver.poll();
         let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(passes, Ordering::Relaxed);
         if passes.is_multiple_of(PASSES) {

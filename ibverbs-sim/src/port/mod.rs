@@ -263,8 +263,8 @@ impl Port {
         self.gate.wait_for_holder();
     }
 
-    /// Delivers packets that have arrived, and returns the number of events of the rail; 0 while
-    /// another thread does.
+    /// Delivers packets that have arrived, and returns what the poll of the rail has; 0 while another
+    /// thread does this.
     ///
     /// **Errors**: a malformed packet, and the others are delivered; too many bytes are queued for
     /// a process.
@@ -280,11 +280,7 @@ impl Port {
         }
         let Some(mut guard) = self.polled.try_lock() else { return Ok(0) };
         let polled = &mut *guard;
-        let mut events = 0;
-        let mut sink = |event: RailEvent<'_>| {
-            events += 1;
-            self.handle(device, event, polled);
-        };
+        let mut sink = |event: RailEvent<'_>| self.handle(device, event, polled);
         let outcome = callback::call("the poll of a rail", || self.rail.poll(&mut sink));
         for process in (0..self.processes()).filter(|process| self.outgoing.has_panicked(*process))
         {
@@ -303,7 +299,7 @@ impl Port {
         match (error, outcome) {
             (Some(error), _) => Err(error),
             (None, None) => Err(Error::WirePanicked { call: "poll" }),
-            (None, Some(_)) => Ok(events),
+            (None, Some(events)) => Ok(events),
         }
     }
 

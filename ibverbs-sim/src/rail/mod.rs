@@ -257,7 +257,7 @@ pub trait Rail: Send + Sync + 'static {
     }
 
     /// Passes a batch of events to `sink`, goes on with operations under way, and returns the number
-    /// of events: 0 while another thread polls.
+    /// of events and of parts of operations that have ended: 0 while another thread polls.
     ///
     /// `sink` may call any function of the rail except this one.
     fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize;

@@ -65,6 +65,29 @@ fn writes_of_every_length_arrive_whole_before_their_notices() {
 }
 
 #[test]
+fn polls_count_the_pieces_of_a_long_write() {
+    const PIECE: usize = MIB / 2;
+    for provider in ofi::providers() {
+        println!("{provider}");
+        let ends = Ends::new(ofi::pair(&provider));
+        if ends.rail(0).limits().long_bytes.is_none() {
+            continue;
+        }
+        let [target, local] = [0, 1].map(|_| Memory::private(9 * MIB));
+        let key = ends.register(1, &target, Access::ALL);
+        ends.post(0, true, local.all(), &at(key, 0), Some(7), 0).unwrap();
+        let (mut counted, mut has_come) = (0, false);
+        while !has_come {
+            ends.rail(0).poll(&mut |_| {});
+            let mut sink =
+                |event: RailEvent<'_>| has_come |= matches!(event, RailEvent::Notice { .. });
+            counted += ends.rail(1).poll(&mut sink);
+        }
+        assert!(counted >= 9 * MIB / PIECE, "{counted}");
+    }
+}
+
+#[test]
 fn reads_of_every_length_bring_all_bytes() {
     for provider in ofi::providers() {
         println!("{provider}");

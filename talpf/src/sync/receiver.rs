@@ -186,14 +186,16 @@ impl Receiver {
         }
     }
 
-    /// Makes passes if there is anything to do. Without that it takes no lock.
+    /// Makes passes if there is anything to do. Without that it takes no lock. Returns `true` if there were
+    /// completions, or operations of other processes have got on.
     #[inline]
-    pub(crate) fn poll(&self) -> usize {
+    pub(crate) fn poll(&self) -> bool {
         let endpoint = &self.own().endpoint;
         let news =
             !endpoint.arrived.is_empty() || !endpoint.sent.is_empty() || self.has_unannounced();
-        let news = self.processes().is_some_and(Processes::progress) || news;
-        if news { self.progress().unwrap_or(0) } else { 0 }
+        let has_come = self.processes().is_some_and(Processes::progress);
+        let taken = if news || has_come { self.progress() } else { None };
+        has_come || taken.is_some_and(|count| count > 0)
     }
 
     /// Returns `true` if a sync may wait for something that brings no completion: room in a send

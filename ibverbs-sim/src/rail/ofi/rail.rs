@@ -425,7 +425,8 @@ impl Rail for OfiRail {
             // The event is not blocking, and empty if nobody has woken this process.
             let _ = rustix::io::read(&self.event, &mut [0; size_of::<u64>()]);
         }
-        let is_in_vain = self.advance(&mut inbox) == 0;
+        let mut count = self.advance(&mut inbox);
+        let is_in_vain = count == 0;
         inbox.polls_in_vain += u32::from(is_in_vain);
         self.check_ends(&mut inbox, is_in_vain);
         if let Some(announcements) = &self.announcements {
@@ -441,7 +442,6 @@ impl Rail for OfiRail {
         if let Some(announcements) = &self.announcements {
             announcements.go_on(&self.packets(), &self.registrations);
         }
-        let mut count = 0;
         while let Some(arrived) = events.pop_front() {
             count += 1;
             self.pass_on(arrived, messages, sink);
