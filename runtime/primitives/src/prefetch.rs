@@ -56,5 +56,21 @@ mod tests {
         let place = (7_u64, [1_u8; 100]);
         prefetch_to_write(&place);
         assert_eq!(place, (7, [1; 100]));
+        prefetch_all(&place.1);
+        prefetch_all_to_write(&place.1);
+        assert_eq!(place, (7, [1; 100]));
+    }
+
+    #[test]
+    fn memory_has_a_place_on_each_line() {
+        let memory = [0_u64; 20];
+        let places = |memory: &[u64]| -> Vec<usize> {
+            let start = memory.as_ptr().addr();
+            lines(memory).map(|place| (std::ptr::from_ref(place).addr() - start) / 8).collect()
+        };
+        assert_eq!(places(&memory), [0, 8, 16, 19]);
+        assert_eq!(places(&memory[..1]), [0, 0]);
+        assert!(places(&[]).is_empty());
+        assert_eq!(lines(&[(); 3]).count(), 2);
     }
 }

@@ -16,8 +16,9 @@ pub(super) fn reason(lost: &RemotePeer, peers: &Peers) -> String {
         return SILENT.to_owned();
     }
     let mut reason = "its process has ended".to_owned();
-    let vanished = peers.remotes().filter(|peer| peer.has_vanished()).map(|peer| peer.process);
-    let others: BTreeSet<_> = vanished.filter(|process| *process != lost.process).collect();
+    let has_ended = |peer: &&RemotePeer| peer.has_vanished() && !peer.is_silent();
+    let ended = peers.remotes().filter(has_ended).map(|peer| peer.process);
+    let others: BTreeSet<_> = ended.filter(|process| *process != lost.process).collect();
     for process in others {
         reason += &format!(", and so has process {process}");
     }
