@@ -117,7 +117,7 @@ fn options_of_traces_hold_in_each_process() {
         let parent = tempdir().unwrap();
         // All processes make it.
         let folder = parent.path().join("a/b");
-        let run = format!("{} {options}", JACOBI.replace("25", "2000"));
+        let run = format!("{} {options}", JACOBI.replace("25", "700"));
         let output = launch("-n 2 --ranks-per-process 2", &run, &folder);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let found = comments(&folder.join("jacobi.prv"));
