@@ -7,8 +7,13 @@
 //! links of the chain instead of the last two. And in a matrix whose rows are nearly a multiple of
 //! 4 KiB long, as with a border around 512 columns, the cells of a front lie in different sets of the
 //! cache.
+//!
+//! A fused multiplication and addition would halve the chain, but the sum would have to be multiplied,
+//! too. In the first steps from zeros most numbers are below 2<sup>-1022</sup>, and each multiplication
+//! of one takes a hundred cycles.
 
 use std::array;
+use std::cell::Cell;
 use std::ops::Range;
 
 use ndarray::{ArrayView1, ArrayViewMut2, s};
@@ -30,7 +35,9 @@ pub struct Ring<'a> {
 }
 
 /// Number of cells that a row is behind the one above it.
-const LAG: usize = 5;
+const LAG: usize = 6;
+/// Number of rows that are computed together: their additions take as long as a link of a chain.
+const ROWS: usize = 4;
 
 /// Computes one Gauss-Seidel step on a rectangle (`rows x cols`) inside `ring`.
 ///
@@ -47,29 +54,15 @@ pub fn sweep(mut block: ArrayViewMut2<'_, f64>, ring: Ring<'_>) {
     }
     let rows = block.rows_mut().into_iter();
     let mut rows: Vec<&mut [f64]> = rows.map(|row| row.into_slice().expect(SIDE_BY_SIDE)).collect();
-    // The additions of four rows take as long as one link of a chain, so more rows gain nothing.
-    let mut done = sweep_rows::<4>(&mut rows, 0, ring);
-    done = sweep_rows::<2>(&mut rows, done, ring);
-    sweep_rows::<1>(&mut rows, done, ring);
-}
-
-/// Computes the rows from number `done` on, `ROWS` at a time, as long as that many are left. Returns
-/// the number of the first row that is left.
-fn sweep_rows<const ROWS: usize>(
-    rows: &mut [&mut [f64]],
-    mut done: usize,
-    ring: Ring<'_>,
-) -> usize {
-    loop {
-        let (above, rest) = rows.split_at_mut(done);
-        let Some((together, below)) = rest.split_first_chunk_mut::<ROWS>() else {
-            return done;
-        };
+    for first in (0..height).step_by(ROWS) {
+        let (above, rest) = rows.split_at_mut(first);
+        let (rows, below) = rest.split_at_mut(ROWS.min(rest.len()));
         let up = above.last().map_or(ring.above, |row| row);
         let down = below.first().map_or(ring.below, |row| row);
-        let sides = array::from_fn(|row| (ring.left[done + row], ring.right[done + row]));
-        sweep_together(up, together, down, sides);
-        done += ROWS;
+        let side = |cells: ArrayView1<'_, f64>| {
+            array::from_fn(|k| cells.get(first + k).copied().unwrap_or_default())
+        };
+        Together { up, rows, down, left: side(ring.left), right: side(ring.right) }.sweep();
     }
 }
 
@@ -98,70 +91,116 @@ pub fn sweep_columns(matrix: &mut Matrix, cols: Range<usize>) {
 
 const SIDE_BY_SIDE: &str = "the cells of a row lie side by side";
 
+/// Rows of which number `k` is at column `front - LAG * k`: the row above it has computed that
+/// column `LAG` fronts earlier, and the row below gets there `LAG` fronts later.
+struct Together<'r, 'a> {
+    up: &'r [f64],
+    rows: &'r mut [&'a mut [f64]],
+    down: &'r [f64],
+    /// Cells to the left of the next ones.
+    left: [f64; ROWS],
+    /// Cells to the right of the last ones.
+    right: [f64; ROWS],
+}
+
+impl Together<'_, '_> {
+    /// Computes all fronts. The rows begin one after the other, and end so.
+    fn sweep(mut self) {
+        let (cols, count) = (self.up.len(), self.rows.len());
+        let behind = LAG * (count - 1);
+        if cols <= behind + 1 {
+            for front in 0..cols + behind {
+                self.front_at_edge(front);
+            }
+            return;
+        }
+        for begun in 1..count {
+            self.inside(0..begun, LAG * (begun - 1)..LAG * begun);
+        }
+        self.inside(0..count, behind..cols - 1);
+        for ended in 0..count {
+            let last = cols - 1 + LAG * ended;
+            self.front_at_edge(last);
+            if ended + 1 < count {
+                self.inside(ended + 1..count, last + 1..last + LAG);
+            }
+        }
+    }
+
+    /// Computes `fronts`, which are inside of `rows`, before their last columns, and outside of the
+    /// other rows.
+    fn inside(&mut self, rows: Range<usize>, fronts: Range<usize>) {
+        let Range { start: first, end } = rows;
+        let (above, rest) = self.rows.split_at_mut(first);
+        let (rows, below) = rest.split_at_mut(end - first);
+        let up = above.last().map_or(self.up, |row| row);
+        let down = below.first().map_or(self.down, |row| row);
+        let left = &mut self.left[first..end];
+        let fronts = fronts.start - LAG * first..fronts.end - LAG * first;
+        match rows.len() {
+            1 => fronts_inside::<1>(up, rows, down, left, fronts),
+            2 => fronts_inside::<2>(up, rows, down, left, fronts),
+            3 => fronts_inside::<3>(up, rows, down, left, fronts),
+            _ => fronts_inside::<ROWS>(up, rows, down, left, fronts),
+        }
+    }
+
+    /// Computes a front that does not lie inside all rows, or is at the last column of one.
+    fn front_at_edge(&mut self, front: usize) {
+        let Self { up, rows, down, left, right } = self;
+        let cols = up.len();
+        for k in 0..rows.len() {
+            let col = front.checked_sub(LAG * k).filter(|&col| col < cols);
+            let Some(col) = col else { continue };
+            let above = if k == 0 { up[col] } else { rows[k - 1][col] };
+            let below = rows.get(k + 1).map_or(down[col], |row| row[col]);
+            let after = rows[k].get(col + 1).copied().unwrap_or(right[k]);
+            left[k] = mean(above, below, after, left[k]);
+            rows[k][col] = left[k];
+        }
+    }
+}
+
+/// Computes `fronts`, which are inside of all rows and before their last columns.
+// A function of its own: inlined, a chain goes through memory.
+#[inline(never)]
+fn fronts_inside<const COUNT: usize>(
+    up: &[f64],
+    rows: &mut [&mut [f64]],
+    down: &[f64],
+    left_cells: &mut [f64],
+    fronts: Range<usize>,
+) {
+    let Range { start, end } = fronts;
+    let count = end - start;
+    let col = |k: usize| start - LAG * k;
+    // A row is read while it is written, at other columns.
+    let rows: &mut [&mut [f64]; COUNT] = rows.try_into().expect("as many as were asked for");
+    let rows = rows.each_mut().map(|row| Cell::from_mut(&mut **row).as_slice_of_cells());
+    let part = |row: usize, col: usize| &rows[row][col..][..count];
+    let cells: [_; COUNT] = array::from_fn(|k| part(k, col(k)));
+    let right: [_; COUNT] = array::from_fn(|k| part(k, col(k) + 1));
+    let above: [_; COUNT] = array::from_fn(|k| part(k.saturating_sub(1), col(k)));
+    let below: [_; COUNT] = array::from_fn(|k| part((k + 1).min(COUNT - 1), col(k)));
+    let (up, down) = (&up[start..][..count], &down[col(COUNT - 1)..][..count]);
+    let mut left: [f64; COUNT] = array::from_fn(|k| left_cells[k]);
+    for front in 0..count {
+        for k in 0..COUNT {
+            let above = if k == 0 { up[front] } else { above[k][front].get() };
+            let below = if k == COUNT - 1 { down[front] } else { below[k][front].get() };
+            left[k] = mean(above, below, right[k][front].get(), left[k]);
+        }
+        // After all, so that the compiler can make vectors of two rows.
+        for k in 0..COUNT {
+            cells[k][front].set(left[k]);
+        }
+    }
+    left_cells.copy_from_slice(&left);
+}
+
 #[inline(always)]
 fn mean(up: f64, down: f64, right: f64, left: f64) -> f64 {
     // The cell to the left comes last, so that the chain has only one addition and one
     // multiplication.
     0.25 * (((up + down) + right) + left)
-}
-
-/// Computes rows of which number `k` is at column `front - LAG * k`: the row above it has computed
-/// that column `LAG` fronts earlier, and the row below gets there `LAG` fronts later.
-// A function of its own: inlined, a chain goes through memory.
-#[inline(never)]
-fn sweep_together<const ROWS: usize>(
-    up: &[f64],
-    rows: &mut [&mut [f64]; ROWS],
-    down: &[f64],
-    sides: [(f64, f64); ROWS],
-) {
-    let cols = up.len();
-    let down = &down[..cols];
-    let mut rows = rows.each_mut().map(|row| &mut row[..cols]);
-    // All rows are inside, and none at its last column.
-    let behind = LAG * (ROWS - 1);
-    let inner = behind..(cols - 1).max(behind);
-    for front in 0..inner.start {
-        front_at_edge(up, &mut rows, down, sides, front);
-    }
-    if !inner.is_empty() {
-        let mut left: [f64; ROWS] = array::from_fn(|k| match behind - LAG * k {
-            0 => sides[k].0,
-            col => rows[k][col - 1],
-        });
-        for front in inner.clone() {
-            let next: [f64; ROWS] = array::from_fn(|k| {
-                let col = front - LAG * k;
-                let up = if k == 0 { up[col] } else { rows[k - 1][col] };
-                let down = if k == ROWS - 1 { down[col] } else { rows[k + 1][col] };
-                mean(up, down, rows[k][col + 1], left[k])
-            });
-            left = next;
-            for (k, cell) in left.into_iter().enumerate() {
-                rows[k][front - LAG * k] = cell;
-            }
-        }
-    }
-    for front in inner.end..cols + behind {
-        front_at_edge(up, &mut rows, down, sides, front);
-    }
-}
-
-/// Computes a front that does not lie inside all rows.
-fn front_at_edge<const ROWS: usize>(
-    up: &[f64],
-    rows: &mut [&mut [f64]; ROWS],
-    down: &[f64],
-    sides: [(f64, f64); ROWS],
-    front: usize,
-) {
-    let cols = up.len();
-    for k in 0..ROWS {
-        let Some(col) = front.checked_sub(LAG * k).filter(|&col| col < cols) else { continue };
-        let above = if k == 0 { up[col] } else { rows[k - 1][col] };
-        let below = if k == ROWS - 1 { down[col] } else { rows[k + 1][col] };
-        let left = if col > 0 { rows[k][col - 1] } else { sides[k].0 };
-        let right = if col + 1 < cols { rows[k][col + 1] } else { sides[k].1 };
-        rows[k][col] = mean(above, below, right, left);
-    }
 }

@@ -25,9 +25,9 @@ pub use crate::heat::{Problem, Temperatures};
 pub type Solution = run::Solution<Temperatures>;
 
 /// Returns the default number of rows and columns of a block of a matrix with `cols` columns: two
-/// blocks side by side for each core, so that a wavefront has work for all. In smaller blocks the
-/// beginning and the end of each group of rows, where not all rows are computed at once, take most
-/// of the time; larger ones exceed the cache.
+/// blocks side by side for each core, so that a wavefront has work for all. In smaller blocks more of
+/// the time goes to the beginning and the end of each group of rows, where not all rows are computed
+/// at once; larger ones exceed the cache.
 pub fn block(cols: usize) -> usize {
     (cols / (2 * cores())).clamp(256, 2048)
 }
