@@ -22,6 +22,10 @@ impl Receiver {
             let operations = counted(count, "operation");
             let _ = writeln!(text, "  {}: keeps {operations} of {source} parked", self.rank());
         }
+        for (source, count) in self.own().windows.recalled_tickets() {
+            let (rank, tickets) = (self.rank(), counted(count, "ticket"));
+            let _ = writeln!(text, "  {rank}: waits for {source} to use or return {tickets}");
+        }
     }
 }
 

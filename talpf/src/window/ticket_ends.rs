@@ -1,5 +1,7 @@
 //! The ends of tickets: their puts have arrived, or their sources have returned them.
 
+use std::collections::BTreeMap;
+
 use super::state::{State, end_in_window};
 use super::table::WindowTable;
 use super::tickets::{TicketCounts, TicketEnd};
@@ -21,6 +23,12 @@ impl WindowTable {
             self.note_delayed(window);
         }
         Some((out.lane, out.round))
+    }
+
+    /// Returns the sources of tickets that were recalled and are still out, with their number, for
+    /// reports.
+    pub(crate) fn recalled_tickets(&self) -> BTreeMap<Rank, usize> {
+        self.state.lock().tickets.recalled()
     }
 
     /// Returns the counts of the tickets of this rank.

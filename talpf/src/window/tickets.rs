@@ -222,6 +222,15 @@ impl Tickets {
         self.out.is_empty()
     }
 
+    /// Returns the sources of the tickets that were recalled and are still out, with their number.
+    pub(super) fn recalled(&self) -> BTreeMap<Rank, usize> {
+        let mut sources = BTreeMap::new();
+        for out in self.out.iter().filter(|out| out.is_recalled) {
+            *sources.entry(out.claim.source).or_default() += 1;
+        }
+        sources
+    }
+
     /// Recalls the tickets that `is_recalled` names, each once.
     fn recall(&mut self, is_recalled: impl Fn(&TicketOut) -> bool) -> Vec<Recalled> {
         let recalled = self.out.iter_mut().filter(|out| !out.is_recalled && is_recalled(out));

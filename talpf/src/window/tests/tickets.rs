@@ -1,6 +1,7 @@
 //! Tests of tickets in one thread.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use super::*;
 
@@ -71,7 +72,9 @@ fn an_operation_in_the_way_of_a_ticket_has_it_recalled_with_credit_and_without()
         assert_eq!(freed.recalled(), [(Rank(1), tickets[0].number)]);
         // Each ticket is recalled once.
         assert!(ask(&table, 2, claim(1, 12, 13)).1.recalled().is_empty());
+        assert_eq!(table.recalled_tickets(), BTreeMap::from([(Rank(1), 1)]));
         table.end_ticket(tickets[0].number, Rank(1), TicketEnd::Unused).unwrap();
+        assert!(table.recalled_tickets().is_empty());
         drop(settle(&table, LANDED));
         assert_eq!(fate.counts(), (u32::from(credits > 0), 0));
     }
