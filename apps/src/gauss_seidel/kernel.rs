@@ -8,9 +8,9 @@
 //! 4 KiB long, as with a border around 512 columns, the cells of a front lie in different sets of the
 //! cache.
 //!
-//! A fused multiplication and addition would halve the chain, but the sum would have to be multiplied,
-//! too. In the first steps from zeros most numbers are below 2<sup>-1022</sup>, and each multiplication
-//! of one takes a hundred cycles.
+//! A fused multiplication and addition, `0.25 * left + 0.25 * sum`, would halve the chain, but a cell
+//! would take two multiplications in place of one. In the first steps from zeros most numbers are
+//! below 2<sup>-1022</sup>, and a multiplication of one takes a hundred cycles.
 
 use std::array;
 use std::cell::Cell;
