@@ -180,6 +180,7 @@ fn fronts_inside<const COUNT: usize>(
     let part = |row: usize, col: usize| &rows[row][col..][..count];
     let cells: [_; COUNT] = array::from_fn(|k| part(k, col(k)));
     let right: [_; COUNT] = array::from_fn(|k| part(k, col(k) + 1));
+    // Above the first row and below the last one are `up` and `down`: those two parts are not read.
     let above: [_; COUNT] = array::from_fn(|k| part(k.saturating_sub(1), col(k)));
     let below: [_; COUNT] = array::from_fn(|k| part((k + 1).min(COUNT - 1), col(k)));
     let (up, down) = (&up[start..][..count], &down[col(COUNT - 1)..][..count]);

@@ -26,7 +26,7 @@ fn numbers_outside_their_limits() {
 fn several_processes_without_mpi_between_them() {
     for variable in ["MV2_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"] {
         for (processes, is_refused) in [("1", false), ("2", true), ("", false)] {
-            let compare = "compare jacobi --variants serial,talpf-cached --size 8 --steps 1";
+            let compare = "compare jacobi --variants serial,talpf-cached,tampi --size 8 --steps 1";
             for arguments in ["jacobi --size 8 --steps 1", compare] {
                 let folder = tempdir().unwrap();
                 let arguments: Vec<_> = arguments.split(' ').chain(["--quiet"]).collect();
