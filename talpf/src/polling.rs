@@ -11,7 +11,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use talpf_primitives::{AtomicU32, Ordering};
+use talpf_primitives::{AtomicBool, AtomicU32, Ordering};
 use talpf_runtime::service::{Demand, Pace, Polled, Service, Sleeper, serve};
 
 use crate::config::{Config, PollingFrequency};
@@ -22,9 +22,10 @@ use crate::sync::Receiver;
 
 /// Number of passes between polls of batches: every poll takes their cache line away.
 const PASSES: u32 = 32;
-/// Number of empty polls, most of them after naps of 200 us, after which a task that something keeps
-/// from sleeping tries again.
-const POLLS_UNANNOUNCED: u32 = 1000;
+
+/// Number of naps after which a task that something has kept awake finds out whether it may sleep again:
+/// a few milliseconds, as that costs as much as a sleep.
+const NAPS: u32 = 16;
 
 /// The poller of a rank, run by the polling task and by idle workers in its place.
 struct Poller {
@@ -34,8 +35,11 @@ struct Poller {
     /// `true` if the program asks for a pace.
     is_paced: bool,
     passes: AtomicU32,
-    /// Number of polls for which no event announces what other processes do, though the rail has one.
-    unannounced: AtomicU32,
+    /// `true` after a sleep that something has prevented which the event of the rail does not announce,
+    /// until a poll finds something or a nap begins without it.
+    is_kept_awake: AtomicBool,
+    /// Number of naps.
+    naps: AtomicU32,
 }
 
 /// Runs the polling task of a rank, which ends when the program and all its operations have ended.
@@ -52,7 +56,8 @@ pub(crate) fn poll(
         has_timers: config.device.fault.is_some() || config.has_link_in_real_time(),
         is_paced: config.polling != PollingFrequency::Adaptive,
         passes: AtomicU32::new(0),
-        unannounced: AtomicU32::new(0),
+        is_kept_awake: AtomicBool::new(false),
+        naps: AtomicU32::new(0),
     };
     serve(receiver.sender.group.clone(), poller, pace)
 }
@@ -107,6 +112,15 @@ impl Service for Poller {
 
     fn flush(&self) {
         self.receiver.sender.batches.post_all();
+        let naps = self.naps.load(Ordering::Relaxed).wrapping_add(1);
+        self.naps.store(naps, Ordering::Relaxed);
+        if naps.is_multiple_of(NAPS)
+            && self.is_kept_awake.load(Ordering::Relaxed)
+            && let Some(others) = self.receiver.served_processes()
+            && others.prepare_sleep() != Sleep::Naps
+        {
+            self.is_kept_awake.store(false, Ordering::Relaxed);
+        }
     }
 
     fn prepare_sleep(&self) -> bool {
@@ -157,18 +171,17 @@ impl Poller {
 
     /// Returns `true` if an event announces what other processes do.
     fn are_announced(&self, others: &Processes, found: bool) -> bool {
-        let left = self.unannounced.load(Ordering::Relaxed);
-        if left > 0 {
-            self.unannounced.store(if found { 0 } else { left - 1 }, Ordering::Relaxed);
+        if found && self.is_kept_awake.load(Ordering::Relaxed) {
+            self.is_kept_awake.store(false, Ordering::Relaxed);
         }
-        left == 0 && others.has_event()
+        others.has_event() && !self.is_kept_awake.load(Ordering::Relaxed)
     }
 
     /// Arms the event of other processes. Returns `true` if the task may sleep.
     fn may_sleep(&self, others: &Processes) -> bool {
         let sleep = others.prepare_sleep();
         if sleep == Sleep::Naps {
-            self.unannounced.store(POLLS_UNANNOUNCED, Ordering::Relaxed);
+            self.is_kept_awake.store(true, Ordering::Relaxed);
         }
         sleep == Sleep::UntilEvent
     }

@@ -7,6 +7,7 @@
 
 mod any_rail;
 mod common;
+mod counting_rail;
 mod distribution;
 mod each_alone;
 mod end_of_run;
@@ -26,6 +27,7 @@ mod rectangles;
 mod rehook;
 mod segments;
 mod silent_peers;
+mod sleeps;
 #[path = "../one_sided/to_itself.rs"]
 mod to_itself;
 mod traces;
