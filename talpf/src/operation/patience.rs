@@ -7,7 +7,7 @@
 //! of the time that the copy takes, for others as long as a target is usually behind.
 //!
 //! A rank that is far ahead gains nothing by that: all operations by one handle of a round share the
-//! polls of short ones.
+//! polls of short ones, and none waits while others are to be retried, as these come first.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -49,7 +49,7 @@ impl OpenRound {
         let polls = left.max((bytes / BYTES_A_POLL).min(MAX_POLLS) as u32);
         // An operation that is passed to the windows twice would be noted twice.
         let may_wait = !origin.checks_conflicts && peers.shares_memory_with(target);
-        operation.set_patient(may_wait && polls > 0);
+        operation.set_patient(may_wait && polls > 0 && !origin.has_retries());
         match peers.land(request, claim, quick, operation) {
             Outcome::Retry(mut early) if early.is_patient() => {
                 early.set_patient(false);

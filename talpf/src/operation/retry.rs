@@ -54,25 +54,24 @@ impl Sender {
 /// Retries operations of one round to one target. Returns those that remain, with those that were
 /// just retried at the end.
 fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> VecDeque<Issued> {
-    let (mut kept, mut misses) = (VecDeque::new(), 0);
-    while misses < MISSES || origin.has_failed() {
-        let together = queue.iter().take(PUTS).take_while(|issued| issued.goes_together()).count();
-        let tried = if together > 1 && !origin.has_failed() {
-            let before = kept.len();
-            kept.extend(Chain::new(queue.drain(..together)).land(origin));
-            (together, kept.len() - before)
+    let (mut left, mut misses) = (queue.len(), 0);
+    while left > 0 && (misses < MISSES || origin.has_failed()) {
+        let first = queue.iter().take(PUTS.min(left));
+        let together = first.take_while(|issued| issued.goes_together()).count();
+        let (tried, missed) = if together > 1 && !origin.has_failed() {
+            let kept = Chain::new(queue.drain(..together)).land(origin);
+            let missed = kept.len();
+            queue.extend(kept);
+            (together, missed)
         } else {
-            let Some(issued) = queue.pop_front() else {
-                break;
-            };
-            let again = issued.attempt();
+            let again = queue.pop_front().and_then(Issued::attempt);
             let missed = usize::from(again.is_some());
-            kept.extend(again);
+            queue.extend(again);
             (1, missed)
         };
-        misses = if tried.0 == tried.1 { misses + tried.1 } else { 0 };
+        left -= tried;
+        misses = if tried == missed { misses + missed } else { 0 };
     }
-    queue.append(&mut kept);
     queue
 }
 

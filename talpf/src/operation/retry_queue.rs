@@ -36,7 +36,9 @@ impl<T> Default for RetryQueue<T> {
 impl<T> RetryQueue<T> {
     pub(crate) fn push(&self, destination: Destination, operation: T) {
         let mut queues = self.queues.lock();
-        queues.entry(destination).or_default().push_back(operation);
+        // Often it is the only one.
+        let queue = queues.entry(destination).or_insert_with(|| VecDeque::with_capacity(1));
+        queue.push_back(operation);
         self.count.store(self.len() + 1, Ordering::Relaxed);
     }
 
@@ -60,12 +62,68 @@ impl<T> RetryQueue<T> {
     }
 
     /// Queues the `count` operations of `kept` before those that were added meanwhile.
-    pub(super) fn give_back(&self, mut kept: Queues<T>, count: usize) {
+    pub(super) fn give_back(&self, kept: Queues<T>, count: usize) {
         let mut queues = self.queues.lock();
-        for (destination, mut newer) in std::mem::take(&mut *queues) {
-            kept.entry(destination).or_default().append(&mut newer);
-        }
-        *queues = kept;
+        let newer = std::mem::take(&mut *queues);
+        *queues = joined(kept, newer);
         self.count.store(self.len() + count, Ordering::Relaxed);
+    }
+}
+
+/// Returns all operations, of each destination those of `first` before the others. The time is that of the fewer
+/// ones: of two threads that retry at once, one has taken all operations and the other only what came last.
+fn joined<T>(mut first: Queues<T>, mut rest: Queues<T>) -> Queues<T> {
+    if first.len() < rest.len() {
+        for (destination, queue) in first {
+            let behind = rest.entry(destination).or_default();
+            *behind = in_order(queue, std::mem::take(behind));
+        }
+        return rest;
+    }
+    for (destination, queue) in rest {
+        let before = first.entry(destination).or_default();
+        *before = in_order(std::mem::take(before), queue);
+    }
+    first
+}
+
+/// Returns the operations of `first`, then those of `rest`. The shorter queue is moved.
+fn in_order<T>(mut first: VecDeque<T>, mut rest: VecDeque<T>) -> VecDeque<T> {
+    if first.len() < rest.len() {
+        while let Some(last) = first.pop_back() {
+            rest.push_front(last);
+        }
+        return rest;
+    }
+    first.append(&mut rest);
+    first
+}
+
+#[cfg(all(test, not(talpf_loom)))]
+mod tests {
+    use super::*;
+
+    fn queues(operations: &[(u64, u32)]) -> Queues<u32> {
+        let queue = RetryQueue::default();
+        for (round, operation) in operations {
+            queue.push((Rank(0), Sequence::Notification(0), Round(*round)), *operation);
+        }
+        queue.take().0
+    }
+
+    #[test]
+    fn operations_that_are_given_back_come_before_newer_ones_whichever_are_more() {
+        let few = [(2, 20), (2, 21)];
+        let many = [(1, 10), (2, 22), (2, 23), (2, 24), (3, 30), (4, 40)];
+        for (older, newer) in [(&few[..], &many[..]), (&many[..], &few[..])] {
+            let retries = RetryQueue::default();
+            retries.give_back(queues(newer), newer.len());
+            retries.give_back(queues(older), older.len());
+            assert_eq!(retries.len(), 8);
+            let in_order = [older, newer].concat();
+            let of_round = |round| in_order.iter().filter(move |(of, _)| *of == round);
+            let expected = (1..=4).flat_map(of_round).map(|(_, operation)| *operation);
+            assert_eq!(retries.drain().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        }
     }
 }
