@@ -31,7 +31,9 @@ pub use self::plain::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, OnceLock, Ordering, Parker,
     Unparker, fence, thread, thread_local, yield_now,
 };
-pub use self::prefetch::{prefetch_all, prefetch_all_to_write, prefetch_to_write};
+pub use self::prefetch::{
+    prefetch_address_to_write, prefetch_all, prefetch_all_to_write, prefetch_to_write,
+};
 pub use self::try_lock::TryLock;
 
 #[cfg(not(talpf_loom))]

@@ -1,6 +1,9 @@
 //! Prefetches of cache lines.
 #![allow(unsafe_code, reason = "an instruction that the standard library does not offer")]
 
+/// Bytes of a cache line.
+const LINE: u64 = 64;
+
 /// Has the cache line at the start of `place`, which is about to be written, brought to this core
 /// meanwhile. A hint: nothing else changes, and on other processors than x86-64 nothing happens.
 #[inline]
@@ -29,6 +32,23 @@ pub fn prefetch_all<T>(memory: &[T]) {
     lines(memory).for_each(prefetch);
 }
 
+/// Has the cache lines of `bytes` bytes at `address`, which are about to be written, brought to this core meanwhile. A
+/// hint as [`prefetch_to_write`]: the address may be any number.
+#[inline]
+pub fn prefetch_address_to_write(address: u64, bytes: u64) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for line in
+        (address / LINE..=address.wrapping_add(bytes.max(1) - 1) / LINE).map(|line| line * LINE)
+    {
+        // SAFETY: as in [`prefetch_to_write`].
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (address, bytes);
+}
+
 fn prefetch<T>(place: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: as in [`prefetch_to_write`].
@@ -42,8 +62,7 @@ fn prefetch<T>(place: &T) {
 
 /// Iterates over an element on each cache line of `memory`, as long as its elements are no longer than a line.
 fn lines<T>(memory: &[T]) -> impl Iterator<Item = &T> {
-    const LINE: usize = 64;
-    let step = (LINE / size_of::<T>().max(1)).max(1);
+    let step = (LINE as usize / size_of::<T>().max(1)).max(1);
     memory.iter().step_by(step).chain(memory.last())
 }
 
@@ -58,7 +77,11 @@ mod tests {
         assert_eq!(place, (7, [1; 100]));
         prefetch_all(&place.1);
         prefetch_all_to_write(&place.1);
+        prefetch_address_to_write(std::ptr::from_ref(&place).addr() as u64, 108);
         assert_eq!(place, (7, [1; 100]));
+        for address in [0, u64::MAX - 1, u64::MAX] {
+            prefetch_address_to_write(address, 3);
+        }
     }
 
     #[test]

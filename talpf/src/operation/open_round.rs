@@ -166,6 +166,7 @@ impl OpenRound {
         at: Transfer,
         route: Route,
     ) -> Operation<G> {
+        at.prefetch(&self.state.sender.peers);
         self.flush_batch(NO_RANK);
         match self.registered(from, layout, Access::NONE) {
             Ok((from, key)) => {

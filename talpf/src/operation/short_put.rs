@@ -175,6 +175,7 @@ impl OpenRound {
         if let Some(error) = origin.error() {
             return Err(error);
         }
+        at.prefetch(peers);
         let mut put = ShortPut::new(round, at, route, bytes);
         self.flush_batch(at.target.0);
         let Route::Window(claim) = route else {

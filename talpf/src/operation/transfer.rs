@@ -1,9 +1,14 @@
 //! The remote side of an operation, and its kind.
 
 use ibverbs_sim::{Operation as Request, RemoteAddress};
+use talpf_primitives::prefetch_address_to_write;
 
 use crate::numbers::Rank;
+use crate::peer::Peers;
 use crate::window::Claim;
+
+/// Most bytes of a put that are fetched ahead: more would not stay in the first level of the cache.
+const LONGEST_FETCHED: u64 = 4096;
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +62,15 @@ impl Transfer {
     #[inline]
     pub(crate) fn is_consecutive(&self) -> bool {
         self.rows == 1
+    }
+
+    /// Has the memory that a put is about to write brought to this core, while the put is checked. The
+    /// thread would wait for it otherwise, with its first atomic operation after the copy.
+    #[inline]
+    pub(super) fn prefetch(&self, peers: &Peers) {
+        if self.is_consecutive() && peers.shares_memory_with(self.target) {
+            prefetch_address_to_write(self.remote.address, self.bytes.min(LONGEST_FETCHED));
+        }
     }
 
     /// Returns the number of bytes of each row.
