@@ -114,6 +114,7 @@ impl Service for Poller {
         self.receiver.sender.batches.post_all();
         let naps = self.naps.load(Ordering::Relaxed).wrapping_add(1);
         self.naps.store(naps, Ordering::Relaxed);
+        // Nothing sleeps, and the next poll takes back what is armed.
         if naps.is_multiple_of(NAPS)
             && self.is_kept_awake.load(Ordering::Relaxed)
             && let Some(others) = self.receiver.served_processes()
