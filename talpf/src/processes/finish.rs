@@ -40,6 +40,11 @@ impl Processes {
         while receiver.sender.error().is_none() && !is_done() {
             receiver.sender.group.wait_for(POLL_PERIOD).await;
         }
+        if let Some(Error::PeerFailed { rank: first, reason }) = receiver.sender.error() {
+            // The messages of the process that has failed may take longer than the next one.
+            let reason = &reason;
+            self.send_to_all(self.speaker(), ControlMessage::Failed { first, reason });
+        }
         self.send_to_all(self.speaker(), ControlMessage::Finished);
         let mut deadline_ns = None;
         loop {
