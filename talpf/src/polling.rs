@@ -22,7 +22,6 @@ use crate::sync::Receiver;
 
 /// Number of passes between polls of batches: every poll takes their cache line away.
 const PASSES: u32 = 32;
-
 /// Number of naps after which a task that something has kept awake finds out whether it may sleep again:
 /// a few milliseconds, as that costs as much as a sleep.
 const NAPS: u32 = 16;

@@ -1,6 +1,5 @@
 //! A process leaves when all are done; one that vanishes is a failure of the others.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use crate::common::{self, Gate};
 use ibverbs_sim::{SocketWire, Wire};
 use integer_encoding::VarInt;
-use talpf::{Error, NameError, Rank, SyncMode};
+use talpf::{Error, Rank, SyncMode};
 
 /// Rank 1 uses the memory of rank 0 after the main of that has ended.
 #[test]
@@ -84,84 +83,6 @@ fn processes_that_vanish_together_are_all_named() {
             error.to_string().ends_with("its process has ended, and so has process 3"),
             "{error}"
         );
-    }
-}
-
-/// A wire whose process hears nothing of process 2 while that is held back.
-struct HeldBack {
-    wire: SocketWire,
-    is_held_back: Arc<AtomicBool>,
-    packets: Mutex<Vec<Vec<u8>>>,
-}
-
-impl Wire for HeldBack {
-    fn process(&self) -> u32 {
-        self.wire.process()
-    }
-
-    fn processes(&self) -> u32 {
-        self.wire.processes()
-    }
-
-    fn send(&self, to: u32, packet: Vec<u8>) {
-        self.wire.send(to, packet);
-    }
-
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
-        let mut packets = self.packets.lock().unwrap();
-        let is_held_back = self.is_held_back.load(Ordering::SeqCst);
-        if !is_held_back {
-            packets.drain(..).for_each(|packet| sink(2, &packet));
-        }
-        self.wire.poll(&mut |from, packet| match from {
-            2 if is_held_back => packets.push(packet.to_vec()),
-            _ => sink(from, packet),
-        });
-    }
-
-    fn has_unsent(&self) -> bool {
-        self.wire.has_unsent()
-    }
-
-    fn is_lost(&self, process: u32) -> bool {
-        self.wire.is_lost(process)
-    }
-}
-
-/// Rank 2 fails, and rank 0 learns first that rank 1 has ended.
-#[test]
-fn a_process_that_ends_after_a_failure_says_so() {
-    let is_held_back = Arc::new(AtomicBool::new(false));
-    let wires = SocketWire::mesh(3).unwrap().into_iter();
-    let ranks = wires.map(|wire| {
-        let wire: Arc<dyn Wire> = match wire.process() {
-            0 => {
-                let (is_held_back, packets) = (Arc::clone(&is_held_back), Mutex::default());
-                Arc::new(HeldBack { wire, is_held_back, packets })
-            }
-            _ => Arc::new(wire),
-        };
-        (wire, common::unwatched(3, 1))
-    });
-    let ends = common::on_wires(ranks.collect(), |ctx| {
-        let is_held_back = Arc::clone(&is_held_back);
-        async move {
-            ctx.sync(SyncMode::DEFAULT).await?;
-            if ctx.rank() == Rank(2) {
-                is_held_back.store(true, Ordering::SeqCst);
-                return Err(Error::NoSuchSlot { slot: 99 });
-            }
-            let found = ctx.lookup::<u64>(1 - ctx.rank().0, "in").await;
-            if ctx.rank() == Rank(0) {
-                is_held_back.store(false, Ordering::SeqCst);
-            }
-            found.map(drop)
-        }
-    });
-    for end in &ends[..2] {
-        let error = end.as_ref().unwrap_err();
-        assert!(matches!(error, Error::Name(NameError::Failed { .. })), "{error:?}");
-        common::says(error, &["`in`", "rank 2", "slot 99"]);
     }
 }
 
