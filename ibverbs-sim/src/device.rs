@@ -224,9 +224,9 @@ impl Device {
         self.core.port.as_ref().map_or(Armed::Nothing, Port::arm)
     }
 
-    /// Has `call` called, by the thread that sends, whenever something could not be sent as its
-    /// receiver had no room: nothing that [`arm`](Self::arm) returns announces that there is some
-    /// again. Only the first `call` stays.
+    /// Has `call` called, by the thread that sends, whenever something that is sent after
+    /// [`arm`](Self::arm) finds no room at its receiver: what `arm` has returned does not announce that
+    /// there is some again. Only the first `call` stays.
     pub fn call_if_unsent(&self, call: impl Fn() + Send + Sync + 'static) {
         if let Some(port) = &self.core.port {
             port.call_if_unsent(Box::new(call));

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "the rail of a model implements the trait")]
-use std::ptr::NonNull;
+use std::{fs::File, os::fd::AsFd, ptr::NonNull};
 
 use loom::{
     sync::{Arc as Shared, Mutex as Plain},
@@ -13,11 +13,28 @@ use crate::{
     SendFlags, SendWorkRequest, WorkCompletion,
 };
 
-/// A rail on which messages arrive, and that keeps what is sent.
-#[derive(Default)]
+/// A rail on which messages arrive, and that keeps what is sent as long as it has room.
 struct Kept {
     arriving: Plain<Vec<Vec<u8>>>,
     sent: Plain<Vec<Vec<u8>>>,
+    room: Plain<Room>,
+    event: File,
+}
+
+#[derive(Default)]
+struct Room {
+    is_full: bool,
+    was_missed: bool,
+    is_slept_for: bool,
+    /// Set once who sleeps for room is woken.
+    has_woken: bool,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        let event = File::open("/dev/null").unwrap();
+        Kept { arriving: Plain::default(), sent: Plain::default(), room: Plain::default(), event }
+    }
 }
 
 impl Rail for Kept {
@@ -48,7 +65,13 @@ impl Rail for Kept {
         Err(RailError::NotRegistered)
     }
 
-    fn send(&self, _: u32, bytes: &[u8]) -> Result<(), RailError> {
+    fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
+        let mut room = self.room.lock().unwrap();
+        if room.is_full {
+            room.was_missed = true;
+            return Err(RailError::NoRoom { process: to });
+        }
+        drop(room);
         self.sent.lock().unwrap().push(bytes.to_vec());
         Ok(())
     }
@@ -85,11 +108,27 @@ impl Rail for Kept {
     }
 
     fn arm(&self) -> Armed<'_> {
-        Armed::Nothing
+        let mut room = self.room.lock().unwrap();
+        room.is_slept_for = room.was_missed;
+        if room.was_missed && !room.is_full {
+            return Armed::Ready;
+        }
+        Armed::Descriptor(self.event.as_fd())
+    }
+
+    fn announces_room(&self, _: u32) -> bool {
+        true
     }
 }
 
 impl Kept {
+    /// Makes room, and wakes who sleeps for that.
+    fn make_room(&self) {
+        let mut room = self.room.lock().unwrap();
+        room.is_full = false;
+        room.has_woken |= room.is_slept_for;
+    }
+
     fn arrives(&self, packet: Packet<'_>) {
         let packet = [packet.head().as_bytes(), packet.payload()].concat();
         let message = [&(packet.len() as u32).to_le_bytes()[..], &packet].concat();
@@ -239,5 +278,32 @@ fn loom_no_request_is_left_when_its_process_is_lost() {
         assert_eq!(queue.poll(&mut completions), 1);
         assert_eq!(completions[0].status, CompletionStatus::RetryExceeded);
         assert!(queue_pair.is_drained());
+    });
+}
+
+/// A request finds no room, which is made while a thread is about to sleep: the request is sent, or the
+/// thread does not sleep, or is woken.
+#[test]
+fn loom_nobody_sleeps_through_room_for_what_is_unsent() {
+    model(|| {
+        let Scene { device, queue_pair, queue: _queue, rail } = scene();
+        rail.room.lock().unwrap().is_full = true;
+        let has_called = Shared::new(AtomicBool::new(false));
+        let called = Shared::clone(&has_called);
+        device.call_if_unsent(move || called.store(true, Ordering::Release));
+        let poster = thread::spawn(move || {
+            queue_pair.post_send(&[send(0)]).unwrap();
+            queue_pair
+        });
+        let reader = {
+            let rail = Arc::clone(&rail);
+            thread::spawn(move || rail.make_room())
+        };
+        assert_eq!(device.progress(), Ok(0));
+        let sleeps = matches!(device.arm(), Armed::Descriptor(_));
+        let _queue_pair = poster.join().unwrap();
+        reader.join().unwrap();
+        let is_woken = has_called.load(Ordering::Acquire) || rail.room.lock().unwrap().has_woken;
+        assert!(!sleeps || is_woken || !rail.sent.lock().unwrap().is_empty());
     });
 }

@@ -20,6 +20,7 @@
 //! - `long_request`: data that the rail writes or reads, before the packet of its request.
 //! - `incoming`: packets from the messages of the rail.
 //! - `datagrams`: the datagrams of a poll.
+//! - `sleeper`: the call about what finds no room while somebody sleeps.
 //! - The requesting end is `queue_pair::remote`; the responding end is the same responder that
 //!   serves peers of this process, so the rules are the same.
 //!
@@ -46,11 +47,9 @@ mod long_request;
 mod mapped;
 mod outgoing;
 mod packet;
+mod sleeper;
 
-use std::{
-    cell::RefCell,
-    sync::{Arc, OnceLock},
-};
+use std::{cell::RefCell, sync::Arc};
 
 use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, TryLock};
 
@@ -59,7 +58,10 @@ use self::mapped::{MappedRegions, OwnRegions, long_ended};
 pub(crate) use self::packet::{
     MAX_HEAD, MappedRegion, Packet, Permit, Request, Response, Syndrome,
 };
-use self::{datagrams::Datagrams, incoming::Incoming, outgoing::Outgoing, packet::Malformed};
+use self::{
+    datagrams::Datagrams, incoming::Incoming, outgoing::Outgoing, packet::Malformed,
+    sleeper::Sleeper,
+};
 use crate::control_plane;
 use crate::{
     Armed, Error, LossReason, QueuePairNumber, Rail, RailEvent, RailLimits, Result, callback,
@@ -100,8 +102,7 @@ pub(crate) struct Port {
     refused: Mutex<Option<Error>>,
     /// Set while there may be such an error.
     has_refused: AtomicBool,
-    /// Called by a thread whose packets the rail has no room for.
-    if_unsent: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    sleeper: Sleeper,
 }
 
 /// State of the thread that polls.
@@ -141,7 +142,7 @@ impl Port {
             own: OwnRegions::default(),
             refused: Mutex::default(),
             has_refused: AtomicBool::new(false),
-            if_unsent: OnceLock::new(),
+            sleeper: Sleeper::default(),
             rail,
         }
     }
@@ -172,7 +173,7 @@ impl Port {
     }
 
     pub(crate) fn has_unsent(&self) -> bool {
-        !self.outgoing.is_empty() || self.rail.has_unsent()
+        !self.outgoing.is_empty_but(|_| false) || self.rail.has_unsent()
     }
 
     /// Returns the number of packets ever sent to a process, and received from it.
@@ -190,19 +191,11 @@ impl Port {
 
     /// Sends queued packets. The caller holds no gate and no lock.
     pub(crate) fn flush(&self) {
-        let is_taken = self.outgoing.flush(&*self.rail);
-        self.note_taken(is_taken);
-    }
-
-    /// Calls about packets that the rail has not taken.
-    fn note_taken(&self, is_taken: bool) {
-        if !is_taken && let Some(call) = self.if_unsent.get() {
-            callback::call("a call about what is not sent", call);
-        }
+        self.sleeper.note_taken(self.outgoing.flush(&*self.rail));
     }
 
     pub(crate) fn call_if_unsent(&self, call: Box<dyn Fn() + Send + Sync>) {
-        let _ = self.if_unsent.set(call);
+        self.sleeper.call_if_unsent(call);
     }
 
     pub(crate) fn has_event(&self) -> bool {
@@ -211,9 +204,10 @@ impl Port {
 
     /// Announces the sleep of the caller.
     pub(crate) fn arm(&self) -> Armed<'_> {
+        self.sleeper.arm();
         let armed = self.rail.arm();
-        // Afterwards: whoever queues a packet from now on that the rail does not take calls.
-        if self.outgoing.is_empty() { armed } else { Armed::Nothing }
+        let is_announced = |process| self.rail.announces_room(process);
+        if self.outgoing.is_empty_but(is_announced) { armed } else { Armed::Nothing }
     }
 
     /// Sends a datagram, unless too many bytes are queued for the process. The caller holds no gate
@@ -229,7 +223,7 @@ impl Port {
         let bytes = pieces.iter().map(|piece| piece.len()).sum();
         callback::call("the hint to a rail", || self.rail.prepare_send(process, bytes));
         self.check_unsent(device, process, bytes as u64)?;
-        self.note_taken(self.outgoing.send_datagram(process, pieces, &*self.rail));
+        self.sleeper.note_taken(self.outgoing.send_datagram(process, pieces, &*self.rail));
         Ok(())
     }
 
@@ -280,6 +274,7 @@ impl Port {
         }
         let Some(mut guard) = self.polled.try_lock() else { return Ok(0) };
         let polled = &mut *guard;
+        self.sleeper.disarm();
         let mut sink = |event: RailEvent<'_>| self.handle(device, event, polled);
         let outcome = callback::call("the poll of a rail", || self.rail.poll(&mut sink));
         for process in (0..self.processes()).filter(|process| self.outgoing.has_panicked(*process))

@@ -73,7 +73,7 @@ pub enum Armed<'a> {
     Ready,
     /// A file descriptor that becomes readable with the next event.
     Descriptor(BorrowedFd<'a>),
-    /// No object, as the rail has none, or as something is to be sent for which peers have no room:
-    /// the rail is polled after naps.
+    /// No object, as the rail has none, or as something is to be sent for which peers have no room, and
+    /// nothing announces room: the rail is polled after naps.
     Nothing,
 }

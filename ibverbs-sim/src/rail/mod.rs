@@ -283,4 +283,12 @@ pub trait Rail: Send + Sync + 'static {
     /// Announces that the caller is about to sleep, and says what it may sleep on. The next
     /// [`poll`](Self::poll) takes the announcement back.
     fn arm(&self) -> Armed<'_>;
+
+    /// Returns `true` if what [`arm`](Self::arm) returns is about room, too: the object also becomes readable
+    /// once there is room for an operation to this process which was refused for want of it, before `arm`
+    /// was called.
+    fn announces_room(&self, to: u32) -> bool {
+        let _ = to;
+        false
+    }
 }

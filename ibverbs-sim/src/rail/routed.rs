@@ -337,4 +337,9 @@ impl Rail for RoutedRail {
             _ => Armed::Nothing,
         }
     }
+
+    fn announces_room(&self, to: u32) -> bool {
+        let (rail, number) = self.route(to);
+        rail.announces_room(number)
+    }
 }

@@ -1,6 +1,6 @@
 //! A rail that sleeps is woken, by a message and by the end of its peer.
 
-use std::{collections::VecDeque, sync::Arc, thread};
+use std::{collections::VecDeque, os::fd::BorrowedFd, sync::Arc, thread};
 
 use ibverbs_sim::{Armed, LossReason, Packets, Rail, RailError, RailEvent, SocketWire, Wire};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -84,11 +84,35 @@ fn wake_by_messages_and_the_end(a: Arc<dyn Rail>, b: Arc<dyn Rail>) {
 /// Returns `true` if the descriptor of a rail is readable at present.
 fn is_ready(rail: &dyn Rail) -> bool {
     match rail.arm() {
-        Armed::Descriptor(descriptor) => {
-            let mut wanted = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
-            poll(&mut wanted, Some(&Default::default())).unwrap() > 0
-        }
+        Armed::Descriptor(descriptor) => is_readable(descriptor),
         armed => panic!("{armed:?}"),
+    }
+}
+
+fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    let mut wanted = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    poll(&mut wanted, Some(&Default::default())).unwrap() > 0
+}
+
+#[test]
+fn room_for_what_was_refused_wakes_a_rail_over_shared_memory() {
+    for [a, b] in [shm::pair().map(|rail| rail as Arc<dyn Rail>), routed::rails_of_one_machine()] {
+        assert!(a.announces_room(1));
+        while a.send(1, &[7; 64]).is_ok() {}
+        assert_eq!(a.send(1, &[7; 64]), Err(RailError::NoRoom { process: 1 }));
+        let Armed::Descriptor(event) = a.arm() else { panic!("nothing is there") };
+        assert!(!is_readable(event), "nobody has made room");
+        assert!(b.poll(&mut |_| ()) > 0);
+        assert!(is_readable(event), "there is room");
+        assert_eq!(a.poll(&mut |event| panic!("{event:?}")), 0);
+        while a.send(1, &[7; 64]).is_ok() {}
+        assert!(b.poll(&mut |_| ()) > 0);
+        assert!(matches!(a.arm(), Armed::Ready), "there was room before the sleep");
+        assert_eq!(a.poll(&mut |event| panic!("{event:?}")), 0);
+        a.send(1, &[7; 64]).unwrap();
+        assert!(!is_ready(&*a), "nothing waits for room");
+        assert!(b.poll(&mut |_| ()) > 0);
+        assert!(!is_ready(&*a), "nothing waits for room");
     }
 }
 

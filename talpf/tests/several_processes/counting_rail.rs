@@ -10,7 +10,7 @@ use ibverbs_sim::{
     RailMemory, ShmRail,
 };
 
-/// A rail that counts the bytes of its messages and its polls.
+/// A rail that counts the bytes of its messages, those it refuses, and its polls.
 pub(crate) struct CountingRail {
     rail: ShmRail,
     counts: Arc<Counts>,
@@ -19,6 +19,7 @@ pub(crate) struct CountingRail {
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) sent: AtomicUsize,
+    pub(crate) refused: AtomicUsize,
     pub(crate) polls: AtomicUsize,
     /// Set by a test: so many sleeps find nothing to sleep on.
     pub(crate) without_event: AtomicUsize,
@@ -58,9 +59,12 @@ impl Rail for CountingRail {
     }
 
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
-        self.rail.send(to, bytes)?;
-        self.counts.sent.fetch_add(bytes.len(), Ordering::SeqCst);
-        Ok(())
+        let sent = self.rail.send(to, bytes);
+        match sent {
+            Ok(()) => self.counts.sent.fetch_add(bytes.len(), Ordering::SeqCst),
+            Err(_) => self.counts.refused.fetch_add(1, Ordering::SeqCst),
+        };
+        sent
     }
 
     unsafe fn write(
@@ -122,5 +126,9 @@ impl Rail for CountingRail {
         let less =
             left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if less.is_ok() { Armed::Nothing } else { self.rail.arm() }
+    }
+
+    fn announces_room(&self, to: u32) -> bool {
+        self.rail.announces_room(to)
     }
 }

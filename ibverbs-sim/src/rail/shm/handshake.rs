@@ -21,7 +21,7 @@ use rustix::{
 use super::{layout::Layout, mapping::Mapping, process_memory, segment::SEALS};
 
 /// First word of a handshake: the name of the protocol and its version.
-const MAGIC: u64 = u64::from_le_bytes(*b"verbshm\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"verbshm\x03");
 const WORDS: usize = 7;
 const BYTES: usize = WORDS * size_of::<u64>();
 

@@ -163,9 +163,32 @@ impl Peer {
     #[inline]
     fn wake(&self) {
         if self.mapping.sleep_word().must_wake(self.fence) {
-            // A full event is readable.
-            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+            self.ring_event();
         }
+    }
+
+    #[cold]
+    fn ring_event(&self) {
+        // A full event is readable.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+    }
+
+    /// Wakes the peer if it sleeps until there is room in its ring to this process. Something was taken.
+    #[inline]
+    pub(super) fn wake_for_room(&self) {
+        if self.mapping.sleep_word().must_wake_for_room(self.fence) {
+            self.ring_event();
+        }
+    }
+
+    /// Returns `true` if a frame found no room, and none is known to be there by now.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.writer.lock().waits_for_room()
+    }
+
+    /// Returns `true` if the peer has taken something since a frame found no room, the first time.
+    pub(super) fn has_new_room(&self) -> bool {
+        self.writer.lock().has_new_room(self.ring())
     }
 
     /// Copies to or from memory of the peer, while the key `permit` is open if one is given. Returns

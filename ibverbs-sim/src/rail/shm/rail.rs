@@ -208,13 +208,19 @@ impl ShmRail {
     ) -> Result<(), Malformed> {
         let ring = self.file().mapping.ring(peer.process);
         let reader = &mut inbox.readers[peer.process as usize];
-        for _ in 0..most {
-            let Some(lengths) = reader.pop(ring, &mut inbox.frame)? else { break };
+        let mut taken = 0;
+        while taken < most
+            && let Some(lengths) = reader.pop(ring, &mut inbox.frame)?
+        {
+            taken += 1;
             let (head, body) = inbox.frame.split_at(lengths.head);
             let bytes = bytemuck::cast_slice(body).get(..lengths.body);
             let bytes = bytes.filter(|bytes: &&[u8]| bytes.len() <= EAGER_BYTES);
             let frame = Frame::decode(head, bytes.ok_or(Malformed("a frame beyond its ring"))?)?;
             self.emulation.receive(peer.process, frame, &self.peers, &self.registrations, sink)?;
+        }
+        if taken > 0 {
+            peer.wake_for_room();
         }
         peer.mistake().map_or(Ok(()), Err)
     }
@@ -450,17 +456,18 @@ impl Rail for ShmRail {
 
     fn arm(&self) -> Armed<'_> {
         let Some(inbox) = self.inbox.try_lock() else { return Armed::Ready };
-        self.is_armed.store(true, Ordering::Relaxed);
-        self.file().mapping.sleep_word().announce(self.fence);
         let peers = || self.peers.0.iter().flatten().filter(|peer| !peer.is_lost());
-        if peers().any(|peer| self.has_next(&inbox, peer)) {
+        self.is_armed.store(true, Ordering::Relaxed);
+        let for_room = peers().any(Peer::waits_for_room);
+        self.file().mapping.sleep_word().announce(for_room, self.fence);
+        if peers().any(|peer| self.has_next(&inbox, peer) || peer.has_new_room()) {
             return Armed::Ready;
         }
-        // A peer that makes room in its ring wakes nobody.
-        if peers().any(|peer| self.emulation.has_unsent(peer.process)) {
-            return Armed::Nothing;
-        }
         Armed::Descriptor(self.sleep_on.as_fd())
+    }
+
+    fn announces_room(&self, _: u32) -> bool {
+        true
     }
 }
 

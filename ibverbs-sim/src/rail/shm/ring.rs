@@ -93,6 +93,8 @@ pub(super) struct Writer {
     taken: Position,
     /// Slots that are kept for frames of a slot.
     reserved: u64,
+    /// Position of the reader when a frame found no room, until the reader is seen to have taken more.
+    refused_at: Option<Position>,
 }
 
 impl Writer {
@@ -110,6 +112,7 @@ impl Writer {
         if !self.has_room::<SLOTS, WORDS>(start + words as u64, self.reserved) {
             self.refresh(ring)?;
             if !self.has_room::<SLOTS, WORDS>(start + words as u64, self.reserved) {
+                self.refused_at = Some(self.taken);
                 return Ok(false);
             }
         }
@@ -141,8 +144,26 @@ impl Writer {
             self.refresh(ring)?;
         }
         let has_room = self.has_room::<SLOTS, WORDS>(self.at.words, self.reserved);
-        self.reserved += u64::from(has_room);
+        if has_room {
+            self.reserved += 1;
+        } else {
+            self.refused_at = Some(self.taken);
+        }
         Ok(has_room)
+    }
+
+    /// Returns `true` if a frame found no room, and none is known to be there by now.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.refused_at.is_some()
+    }
+
+    /// Returns `true` if the reader has taken something since a frame found no room, the first time.
+    pub(super) fn has_new_room<const SLOTS: usize, const WORDS: usize>(
+        &mut self,
+        ring: &RingMemory<SLOTS, WORDS>,
+    ) -> bool {
+        let taken = ring.taken.slots.load(Ordering::Acquire);
+        self.refused_at.take_if(|at| at.slots != taken).is_some()
     }
 
     /// Gives a slot that was kept back unused.

@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | use | the peer, in its use word, before it checks a key: often | the owner, which closes the key: rarely |
 //! | sleep | the reader, which is about to sleep: rarely | the writer, a frame: often |
+//! | sleep for room | the writer, which is about to sleep: rarely | the reader, what it has taken: often |
 //!
 //! The race that this prevents: the owner closes a key, finds no use, and gives the memory back, while
 //! the peer has found the key open before its use became visible. Of two fences, one comes first. If
@@ -48,14 +49,21 @@ impl UseWord {
     }
 }
 
-/// Word that is not 0 while the process sleeps, or is about to.
+/// Word that is not 0 while the process sleeps, or is about to, and says what is to wake it.
 #[repr(C, align(64))]
 pub(super) struct SleepWord(AtomicU64);
 
+/// The process sleeps until there is a frame.
+const FOR_FRAMES: u64 = 1;
+/// The process sleeps until there is a frame, or room in a ring that it writes.
+const FOR_ROOM: u64 = 2;
+
 impl SleepWord {
-    /// Announces sleep. The caller checks for events once more before it sleeps.
-    pub(super) fn announce(&self, fence: AsymmetricFence) {
-        self.0.store(1, Ordering::Relaxed);
+    /// Announces sleep until there is a frame, or also room. The caller checks for both once more
+    /// before it sleeps.
+    pub(super) fn announce(&self, for_room: bool, fence: AsymmetricFence) {
+        let what = if for_room { FOR_ROOM } else { FOR_FRAMES };
+        self.0.store(what, Ordering::Relaxed);
         fence.heavy();
     }
 
@@ -64,11 +72,19 @@ impl SleepWord {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the caller, which has published an event, is the one to wake the process.
+    /// Returns `true` if the caller, which has published a frame, is the one to wake the process.
     #[inline]
     pub(super) fn must_wake(&self, fence: AsymmetricFence) -> bool {
         fence.light();
         self.0.load(Ordering::Relaxed) != 0 && self.0.swap(0, Ordering::AcqRel) != 0
+    }
+
+    /// Returns `true` if the caller, which has published that it has taken frames, is the one to wake
+    /// the process.
+    #[inline]
+    pub(super) fn must_wake_for_room(&self, fence: AsymmetricFence) -> bool {
+        fence.light();
+        self.0.load(Ordering::Relaxed) == FOR_ROOM && self.0.swap(0, Ordering::AcqRel) != 0
     }
 }
 
@@ -126,6 +142,29 @@ mod loom_tests {
     }
 
     #[test]
+    fn loom_no_room_is_slept_through_and_no_frame_by_who_waits_for_room() {
+        model(|| {
+            let word = Arc::new(SleepWord(AtomicU64::new(0)));
+            let [frame, room] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+            let publish = |flag: &Arc<AtomicBool>, must_wake: fn(&SleepWord) -> bool| {
+                let (word, flag) = (Arc::clone(&word), Arc::clone(flag));
+                thread::spawn(move || {
+                    flag.store(true, Ordering::Release);
+                    must_wake(&word)
+                })
+            };
+            let others = [
+                publish(&frame, |word| word.must_wake(FENCE)),
+                publish(&room, |word| word.must_wake_for_room(FENCE)),
+            ];
+            word.announce(true, FENCE);
+            let sleeps = [&frame, &room].iter().all(|flag| !flag.load(Ordering::Acquire));
+            let wakes = others.map(|other| other.join().unwrap());
+            assert!(!sleeps || wakes != [false; 2]);
+        });
+    }
+
+    #[test]
     fn loom_no_frame_is_slept_through() {
         model(|| {
             let word = Arc::new(SleepWord(AtomicU64::new(0)));
@@ -137,7 +176,7 @@ mod loom_tests {
                     word.must_wake(FENCE)
                 })
             };
-            word.announce(FENCE);
+            word.announce(false, FENCE);
             let sleeps = !frame.load(Ordering::Acquire);
             let wakes = writer.join().unwrap();
             assert!(!sleeps || wakes);
