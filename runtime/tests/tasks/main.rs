@@ -60,7 +60,6 @@ mod services;
 mod shutdown;
 mod shutdown_spawns;
 mod size_limits;
-#[cfg(feature = "tracing")]
 mod spans;
 mod task_loops;
 mod throttle;
