@@ -211,7 +211,7 @@ impl Device {
     }
 
     /// Returns `true` if [`arm`](Self::arm) returns an object to sleep on, unless something waits for
-    /// room.
+    /// room that nothing announces.
     pub fn has_event(&self) -> bool {
         self.core.port.as_ref().is_some_and(Port::has_event)
     }
@@ -219,7 +219,7 @@ impl Device {
     /// Announces that the caller is about to sleep until something arrives from another process or
     /// can be sent, and says what it may sleep on. The next [`progress`](Self::progress), of any
     /// thread, takes the announcement back. What is sent meanwhile and finds no room is announced by
-    /// [`call_if_unsent`](Self::call_if_unsent) alone.
+    /// [`call_if_unsent`](Self::call_if_unsent), if by nothing else.
     pub fn arm(&self) -> Armed<'_> {
         self.core.port.as_ref().map_or(Armed::Nothing, Port::arm)
     }

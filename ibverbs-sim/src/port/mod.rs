@@ -173,7 +173,7 @@ impl Port {
     }
 
     pub(crate) fn has_unsent(&self) -> bool {
-        !self.outgoing.is_empty_but(|_| false) || self.rail.has_unsent()
+        !self.outgoing.is_settled(|_| false) || self.rail.has_unsent()
     }
 
     /// Returns the number of packets ever sent to a process, and received from it.
@@ -206,8 +206,9 @@ impl Port {
     pub(crate) fn arm(&self) -> Armed<'_> {
         self.sleeper.arm();
         let armed = self.rail.arm();
+        // Afterwards: a packet may be queued that was refused when there was no room, and there is some by now.
         let is_announced = |process| self.rail.announces_room(process);
-        if self.outgoing.is_empty_but(is_announced) { armed } else { Armed::Nothing }
+        if self.outgoing.is_settled(is_announced) { armed } else { Armed::Nothing }
     }
 
     /// Sends a datagram, unless too many bytes are queued for the process. The caller holds no gate

@@ -5,7 +5,7 @@
 //! of messages that were sent is used again.
 //!
 //! Messages for a process are given to the rail in order, by one thread at a time. A thread that queues
-//! a packet meanwhile leaves it to that one, which checks again before it ends.
+//! a packet meanwhile leaves it to that one, which checks again before it ends, unless the rail has no room.
 //!
 //! Fields that threads read without the lock are changed under it.
 
@@ -95,12 +95,14 @@ impl Outgoing {
         self.streams.get(to as usize).map_or(0, |stream| stream.packets.load(Ordering::Acquire))
     }
 
-    /// Returns `true` if nothing is queued, except for processes that `is_left_out` is `true` for. A thread that
-    /// queues a packet later sees all that the caller has done before.
-    pub(super) fn is_empty_but(&self, is_left_out: impl Fn(u32) -> bool) -> bool {
+    /// Returns `true` if nothing is queued, except for processes that `is_left_out` is `true` for, and no panic of
+    /// the rail is to be noticed. A thread that queues a packet later, or that calls the rail, sees all that the
+    /// caller has done before.
+    pub(super) fn is_settled(&self, is_left_out: impl Fn(u32) -> bool) -> bool {
         (0..).zip(&self.streams).all(|(process, stream)| {
             let _queue = stream.queue.lock();
-            stream.bytes.load(Ordering::Relaxed) == 0 || is_left_out(process)
+            !stream.has_panicked.load(Ordering::Relaxed)
+                && (stream.bytes.load(Ordering::Relaxed) == 0 || is_left_out(process))
         })
     }
 

@@ -9,7 +9,7 @@ use crate::callback;
 
 #[derive(Default)]
 pub(super) struct Sleeper {
-    /// Set from before the rail is armed until a thread polls it.
+    /// Set from before the rail is armed until a thread is about to poll it.
     is_armed: AtomicBool,
     if_unsent: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -22,8 +22,8 @@ impl Sleeper {
 
     /// Notes that the rail is about to be armed.
     ///
-    /// A thread that the rail has refused a packet by then has it queued, and the rail knows of it; later ones find
-    /// this noted, by the locks of both, and call.
+    /// A thread that has a packet refused or put back into the queue later finds this noted, by the locks of the
+    /// rail and of the queue, and calls.
     pub(super) fn arm(&self) {
         self.is_armed.store(true, Ordering::Release);
     }

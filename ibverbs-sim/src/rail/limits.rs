@@ -15,6 +15,6 @@ pub struct RailLimits {
     /// [`Rail::read_long`](super::Rail::read_long) are faster than messages; `None` if they carry nothing out.
     pub long_bytes: Option<usize>,
     /// `true` if [`Rail::arm`](super::Rail::arm) returns an object to sleep on, unless something waits
-    /// for room.
+    /// for room that nothing announces.
     pub has_event: bool,
 }

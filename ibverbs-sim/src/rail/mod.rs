@@ -284,9 +284,9 @@ pub trait Rail: Send + Sync + 'static {
     /// [`poll`](Self::poll) takes the announcement back.
     fn arm(&self) -> Armed<'_>;
 
-    /// Returns `true` if what [`arm`](Self::arm) returns is about room, too: the object also becomes readable
-    /// once there is room for an operation to this process which was refused for want of it, before `arm`
-    /// was called.
+    /// Returns `true` if the object that [`arm`](Self::arm) returns also becomes readable once a process has made
+    /// room: an operation to it was refused for want of room before `arm` was called, and nothing has been taken
+    /// there since.
     fn announces_room(&self, to: u32) -> bool {
         let _ = to;
         false

@@ -97,9 +97,10 @@ fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
 #[test]
 fn room_for_what_was_refused_wakes_a_rail_over_shared_memory() {
     for [a, b] in [shm::pair().map(|rail| rail as Arc<dyn Rail>), routed::rails_of_one_machine()] {
-        assert!(a.announces_room(1));
+        assert!(!a.announces_room(1), "nothing was refused");
         while a.send(1, &[7; 64]).is_ok() {}
         assert_eq!(a.send(1, &[7; 64]), Err(RailError::NoRoom { process: 1 }));
+        assert!(a.announces_room(1));
         let Armed::Descriptor(event) = a.arm() else { panic!("nothing is there") };
         assert!(!is_readable(event), "nobody has made room");
         assert!(b.poll(&mut |_| ()) > 0);
@@ -108,6 +109,7 @@ fn room_for_what_was_refused_wakes_a_rail_over_shared_memory() {
         while a.send(1, &[7; 64]).is_ok() {}
         assert!(b.poll(&mut |_| ()) > 0);
         assert!(matches!(a.arm(), Armed::Ready), "there was room before the sleep");
+        assert!(!a.announces_room(1), "there is room");
         assert_eq!(a.poll(&mut |event| panic!("{event:?}")), 0);
         a.send(1, &[7; 64]).unwrap();
         assert!(!is_ready(&*a), "nothing waits for room");

@@ -181,7 +181,7 @@ impl Peer {
         }
     }
 
-    /// Returns `true` if a frame found no room, and none is known to be there by now.
+    /// Returns `true` if a frame found no room, and the peer was not seen to have taken more since.
     pub(super) fn waits_for_room(&self) -> bool {
         self.writer.lock().waits_for_room()
     }

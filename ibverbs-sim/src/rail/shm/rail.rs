@@ -463,11 +463,16 @@ impl Rail for ShmRail {
         if peers().any(|peer| self.has_next(&inbox, peer) || peer.has_new_room()) {
             return Armed::Ready;
         }
+        // A thread that was refused may not have noted yet that something is unsent, as there was room again.
+        let unsent = |peer: &Peer| self.emulation.has_unsent(peer.process);
+        if peers().any(|peer| unsent(peer) && !peer.waits_for_room()) {
+            return Armed::Nothing;
+        }
         Armed::Descriptor(self.sleep_on.as_fd())
     }
 
-    fn announces_room(&self, _: u32) -> bool {
-        true
+    fn announces_room(&self, to: u32) -> bool {
+        self.peer(to).is_ok_and(Peer::waits_for_room)
     }
 }
 

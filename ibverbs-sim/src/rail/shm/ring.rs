@@ -93,7 +93,8 @@ pub(super) struct Writer {
     taken: Position,
     /// Slots that are kept for frames of a slot.
     reserved: u64,
-    /// Position of the reader when a frame found no room, until the reader is seen to have taken more.
+    /// Position of the reader when a frame found no room, until
+    /// [`has_new_room`](Self::has_new_room) sees that the reader has taken more.
     refused_at: Option<Position>,
 }
 
@@ -152,7 +153,7 @@ impl Writer {
         Ok(has_room)
     }
 
-    /// Returns `true` if a frame found no room, and none is known to be there by now.
+    /// Returns `true` if a frame found no room, and the reader was not seen to have taken more since.
     pub(super) fn waits_for_room(&self) -> bool {
         self.refused_at.is_some()
     }
