@@ -1,4 +1,4 @@
-//! A rail that sleeps is woken, by a message and by the end of its peer.
+//! A rail that sleeps is woken, by a message, by the end of its peer, and by room for what it could not send.
 
 use std::{collections::VecDeque, os::fd::BorrowedFd, sync::Arc, thread};
 
