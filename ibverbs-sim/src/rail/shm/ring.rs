@@ -93,9 +93,9 @@ pub(super) struct Writer {
     taken: Position,
     /// Slots that are kept for frames of a slot.
     reserved: u64,
-    /// Position of the reader when a frame found no room, until
+    /// Slots that the reader had taken when a frame found no room, until
     /// [`has_new_room`](Self::has_new_room) sees that the reader has taken more.
-    refused_at: Option<Position>,
+    refused_at: Option<u64>,
 }
 
 impl Writer {
@@ -113,7 +113,7 @@ impl Writer {
         if !self.has_room::<SLOTS, WORDS>(start + words as u64, self.reserved) {
             self.refresh(ring)?;
             if !self.has_room::<SLOTS, WORDS>(start + words as u64, self.reserved) {
-                self.refused_at = Some(self.taken);
+                self.refused_at = Some(self.taken.slots);
                 return Ok(false);
             }
         }
@@ -148,7 +148,7 @@ impl Writer {
         if has_room {
             self.reserved += 1;
         } else {
-            self.refused_at = Some(self.taken);
+            self.refused_at = Some(self.taken.slots);
         }
         Ok(has_room)
     }
@@ -164,7 +164,7 @@ impl Writer {
         ring: &RingMemory<SLOTS, WORDS>,
     ) -> bool {
         let taken = ring.taken.slots.load(Ordering::Acquire);
-        self.refused_at.take_if(|at| at.slots != taken).is_some()
+        self.refused_at.take_if(|at| *at != taken).is_some()
     }
 
     /// Gives a slot that was kept back unused.
