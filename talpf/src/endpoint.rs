@@ -228,6 +228,11 @@ impl Endpoint {
         self.connected(target).is_none_or(|to| to.queue_pair.is_drained())
     }
 
+    /// Returns `true` if requests to `target`, of another process, wait for its response.
+    pub(crate) fn awaits_response(&self, target: Rank) -> bool {
+        self.connected(target).is_some_and(|to| to.queue_pair.awaits_response())
+    }
+
     /// Returns `true` if the device has carried out every request.
     pub(crate) fn is_idle(&self) -> bool {
         self.each_connected().all(|to| to.queue_pair.is_drained())

@@ -1,29 +1,35 @@
-//! A process that waits for another one leaves its cores to others. The only test of its program, as it
-//! measures the processor time of all threads.
+//! A process that waits for another one leaves its cores to others. The tests of this program run one after
+//! another, as they measure the processor time of all threads.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use ibverbs_sim::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting};
 use rustix::time::{ClockId, clock_gettime};
-use talpf::{Config, Context, Error, Rank, SyncMode, hook_on_rail};
+use talpf::{Config, Context, Error, Rank, SyncMode, exec_on_rail};
 use talpf_runtime::Array;
 
-/// Time in which rank 0 polls in vain and falls asleep.
+/// Time in which the ranks that wait poll in vain and fall asleep.
 const START: Duration = Duration::from_millis(200);
-/// Time for which rank 1 keeps the other one waiting after that.
+/// Time for which one rank keeps the others waiting after that.
 const WORK: Duration = Duration::from_secs(1);
-/// Most processor time of both ranks meanwhile: 1 % of a core on an idle machine, and some more on a
+/// Most processor time of all ranks meanwhile: 1 % of a core on an idle machine, and some more on a
 /// busy one, or without optimisations.
 const MOST: Duration = Duration::from_millis(30);
 
 /// Function that makes the rails of all processes.
 type Rails = fn() -> Vec<Arc<dyn Rail>>;
+/// As `Rails`, of a number of processes.
+type RailsOf = fn(u32) -> Vec<Arc<dyn Rail>>;
 
 /// Largest number of waits, of which one has to be short.
 const ATTEMPTS: usize = 3;
+
+/// Lock of the test that runs.
+static RUNNING: Mutex<()> = Mutex::new(());
 
 /// Returns the processor time of this program.
 fn processor_time() -> Duration {
@@ -31,8 +37,8 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Takes a while without the processor. Returns the processor time that everything else took, once rank 0
-/// had fallen asleep.
+/// Takes a while without the processor. Returns the processor time that everything else took, once the other
+/// ranks had fallen asleep.
 fn work() -> Duration {
     thread::sleep(START);
     let before = processor_time();
@@ -56,17 +62,60 @@ async fn wait(ctx: Context) -> Result<Duration, Error> {
     Ok(Duration::ZERO)
 }
 
-fn waiting(rails: Vec<Arc<dyn Rail>>) -> Duration {
+/// Puts from one rank to another one, which computes and to which the first sends nothing else in the exchange of
+/// counts: it waits until its count is delivered. Returns the processor time meanwhile, at the target.
+async fn deliver(
+    ctx: Context,
+    [source, target]: [Rank; 2],
+    computes: Arc<AtomicBool>,
+) -> Result<Duration, Error> {
+    let mine = Array::new(ctx.group(), vec![7u64], 1)?;
+    let inbox = Array::new(ctx.group(), vec![0u64], 1)?;
+    let slot = ctx.register_global(&inbox).await?;
+    let mut time = Duration::ZERO;
+    ctx.sync(SyncMode::DEFAULT).await?;
+    if ctx.rank() == target {
+        let compute = ctx.group().task("work").inout(&mine.all()).run(move |_| {
+            computes.store(true, Ordering::Release);
+            work()
+        })?;
+        time = compute.await?;
+    } else if ctx.rank() == source {
+        while !computes.load(Ordering::Acquire) {
+            ctx.group().wait_for(Duration::from_millis(1)).await;
+        }
+        ctx.put(&mine.all(), slot.at(target, 0))?;
+    }
+    ctx.sync(SyncMode::DEFAULT).window(&inbox.all()).await?;
+    Ok(time)
+}
+
+/// Runs a main on `ranks` ranks in each process, which has one worker. Returns the largest of their times.
+fn longest<F>(rails: Vec<Arc<dyn Rail>>, ranks: u32, main: impl Fn(Context) -> F + Sync) -> Duration
+where
+    F: Future<Output = Result<Duration, Error>> + Send + 'static,
+{
     thread::scope(|scope| {
         let start = |rail| {
-            let mut config = Config::default();
+            let mut config = Config { ranks, ..Config::default() };
             config.runtime.workers = 1;
-            scope.spawn(move || hook_on_rail(rail, config, wait))
+            scope.spawn(|| exec_on_rail(rail, config, &main))
         };
         let threads: Vec<_> = rails.into_iter().map(start).collect();
-        let times = threads.into_iter().map(|thread| thread.join().unwrap().unwrap());
+        let times = threads.into_iter().flat_map(|thread| thread.join().unwrap().unwrap());
         times.max().unwrap_or_default()
     })
+}
+
+/// Checks that a wait takes little of the processor. What else the machine does makes it longer, and never
+/// shorter.
+fn check_short(name: &str, wait: impl Fn() -> Duration) {
+    let is_short = (0..ATTEMPTS).any(|_| {
+        let time = wait();
+        println!("{name}: {time:?} of the processor in {WORK:?}");
+        time < MOST
+    });
+    assert!(is_short, "{name}: more than {MOST:?} of the processor in {WORK:?}");
 }
 
 fn over_wires(wires: Vec<SocketWire>) -> Vec<Arc<dyn Rail>> {
@@ -103,13 +152,26 @@ fn a_wait_for_a_process_that_computes_takes_a_hundredth_of_a_core() {
     let sockets = || over_wires(SocketWire::mesh(2).unwrap());
     let all: [(_, Rails); 4] =
         [("shm", shm), ("sockets", sockets), ("tcp", over_tcp), ("both", over_both)];
+    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     for (name, rails) in all {
-        // What else the machine does makes a wait longer, and never shorter.
-        let is_short = (0..ATTEMPTS).any(|_| {
-            let time = waiting(rails());
-            println!("{name}: {time:?} of the processor in {WORK:?}");
-            time < MOST
-        });
-        assert!(is_short, "{name}: more than {MOST:?} of the processor in {WORK:?}");
+        check_short(name, || longest(rails(), 1, wait));
+    }
+}
+
+#[test]
+fn a_sync_whose_count_is_not_delivered_takes_a_hundredth_of_a_core() {
+    let shm = |processes| over_shared_memory(processes).into_iter().map(|rail| rail as _).collect();
+    let sockets = |processes| over_wires(SocketWire::mesh(processes).unwrap());
+    let all: [(_, RailsOf); 2] = [("shm", shm), ("sockets", sockets)];
+    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    for (name, rails) in all {
+        // In the second case the source is not the rank that serves the others.
+        for (ranks, processes, ends) in [(1, 4, [0, 3]), (2, 3, [1, 4])] {
+            check_short(&format!("{name}, {ranks} x {processes}"), || {
+                let computes = Arc::new(AtomicBool::new(false));
+                let deliver = |ctx| deliver(ctx, ends.map(Rank), Arc::clone(&computes));
+                longest(rails(processes), ranks, deliver)
+            });
+        }
     }
 }

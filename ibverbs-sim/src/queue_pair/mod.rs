@@ -70,6 +70,12 @@ impl QueuePair {
         self.core.sends.is_idle() && !self.core.remote_peer.has_requests()
     }
 
+    /// Returns `true` if send requests wait for a response of their peer, in another process: a later
+    /// [`Device::progress`](crate::Device::progress) ends them.
+    pub fn awaits_response(&self) -> bool {
+        self.core.remote_peer.has_requests()
+    }
+
     /// Returns the most send requests that may be outstanding.
     pub fn max_send_wr(&self) -> u32 {
         self.core.limits.max_send_wr

@@ -358,7 +358,7 @@ impl Worker {
         self.meter().begin_idle(since_ns);
         self.note_ready_at_others(true);
         self.measure_all_stolen();
-        let (mut polls, mut rounds) = (false, 0u32);
+        let (mut polls, mut spins, mut rounds) = (false, true, 0u32);
         let backoff = Backoff::new();
         loop {
             if self.shared.stops() {
@@ -395,13 +395,13 @@ impl Worker {
             self.end_polls(now_ns);
             self.note_ready_at_others(false);
             self.thief.note_idle(now_ns.saturating_sub(since_ns));
-            if self.rests(now_ns) || now_ns.saturating_sub(since_ns) < spin_ns {
+            if self.rests(now_ns) || spins && now_ns.saturating_sub(since_ns) < spin_ns {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
-            } else if oversubscribed && !backoff.is_completed() {
+            } else if oversubscribed && spins && !backoff.is_completed() {
                 backoff.snooze();
                 thread::yield_now();
             } else {
-                self.in_state(State::Blocked, || self.park());
+                spins = self.in_state(State::Blocked, || self.park());
                 since_ns = clock.now_ns();
                 now_ns = since_ns;
                 backoff.reset();
@@ -409,11 +409,14 @@ impl Worker {
         }
     }
 
-    fn park(&self) {
+    /// Parks, unless there is something to do. Returns `true` if there is, or may be more soon: not after a
+    /// time that has passed without it, as that of a service that naps.
+    fn park(&self) -> bool {
         self.meter().count_park();
         self.set.enter_idle(self.index);
         let mut hangs = false;
-        if !(self.shared.stops() || self.set.has_work()) {
+        let has_work = self.shared.stops() || self.set.has_work();
+        if !has_work {
             let timer = self.set.timers.next_ns().map(|due_ns| {
                 Duration::from_nanos(due_ns.saturating_sub(self.shared.clock.now_ns()))
             });
@@ -434,11 +437,12 @@ impl Worker {
                 self.set.watch(false);
             }
         }
-        self.set.leave_idle(self.index);
+        let was_woken = !self.set.leave_idle(self.index);
         match hangs {
             true => self.shared.watchdog.report_certain(&self.shared),
             false => self.shared.watchdog.watch(&self.shared),
         }
+        has_work || was_woken
     }
 
     /// Parks, and checks now and then. Returns `true` if the runtime certainly hangs.

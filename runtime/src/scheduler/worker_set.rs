@@ -150,8 +150,9 @@ impl WorkerSet {
         self.idle.count() == self.slots.len()
     }
 
-    pub(super) fn leave_idle(&self, worker: usize) {
-        self.idle.leave(worker);
+    /// Removes a worker that goes on. Returns `false` if another thread has removed it to wake it.
+    pub(super) fn leave_idle(&self, worker: usize) -> bool {
+        self.idle.leave(worker)
     }
 
     /// Returns `true` if a worker that is about to park would find anything to do.

@@ -6,9 +6,9 @@ use talpf_primitives::{AtomicU64, Ordering};
 
 use super::empty_polls::EmptyPolls;
 use super::timing::{
-    LONGEST_NAP, LONGEST_WAIT, NAP_AFTER_NONE, PATIENCE, PATIENCE_BEFORE_NAPS,
-    PATIENCE_FOR_PROCESSES, PATIENCE_OVERSUBSCRIBED, PATIENCE_WHILE_OTHERS_POLL,
-    PATIENCE_WITHOUT_WORK, SHORTEST_NAP,
+    LONGEST_LATE_NAP, LONGEST_NAP, LONGEST_WAIT, NAP_AFTER_NONE, PART_OF_TIME, PATIENCE,
+    PATIENCE_BEFORE_NAPS, PATIENCE_FOR_PROCESSES, PATIENCE_OVERSUBSCRIBED,
+    PATIENCE_WHILE_OTHERS_POLL, PATIENCE_WITHOUT_WORK, SHORTEST_NAP,
 };
 
 /// Outcome of one poll.
@@ -79,16 +79,19 @@ pub struct Backoff {
 #[derive(Debug)]
 struct Naps {
     least_ns: u64,
-    most_ns: u64,
+    /// Longest nap, and longest one after many.
+    most_ns: [u64; 2],
     next_ns: AtomicU64,
+    /// Time of all naps since a poll has found something.
+    napped_ns: AtomicU64,
 }
 
 impl Backoff {
     /// Creates the state before the first poll.
     pub fn new(pace: Pace) -> Self {
         let (is_adaptive, least, most) = match pace {
-            Pace::Adaptive => (true, SHORTEST_NAP, LONGEST_NAP),
-            Pace::Naps { least, most } => (false, least, most),
+            Pace::Adaptive => (true, SHORTEST_NAP, [LONGEST_NAP, LONGEST_LATE_NAP]),
+            Pace::Naps { least, most } => (false, least, [most; 2]),
         };
         Backoff { is_adaptive, empty: EmptyPolls::new(), naps: Naps::new(least, most) }
     }
@@ -153,14 +156,16 @@ fn patience(demand: Demand, announced: bool, oversubscribed: bool) -> Duration {
 }
 
 impl Naps {
-    fn new(least: Duration, most: Duration) -> Self {
-        let [least_ns, most_ns] = [least, most].map(nanoseconds);
-        Naps { least_ns, most_ns, next_ns: AtomicU64::new(least_ns) }
+    fn new(least: Duration, most: [Duration; 2]) -> Self {
+        let (least_ns, most_ns) = (nanoseconds(least), most.map(nanoseconds));
+        let (next_ns, napped_ns) = (AtomicU64::new(least_ns), AtomicU64::new(0));
+        Naps { least_ns, most_ns, next_ns, napped_ns }
     }
 
     #[inline]
     fn reset(&self) {
         self.next_ns.store(self.least_ns, Ordering::Relaxed);
+        self.napped_ns.store(0, Ordering::Relaxed);
     }
 
     /// Returns the time of the next nap, which is the shortest if the poll before has found
@@ -168,8 +173,12 @@ impl Naps {
     fn next(&self, found: bool) -> Duration {
         let nap_ns = self.next_ns.load(Ordering::Relaxed);
         if !found {
+            let napped_ns = self.napped_ns.load(Ordering::Relaxed).saturating_add(nap_ns);
+            self.napped_ns.store(napped_ns, Ordering::Relaxed);
+            let [most_ns, most_late_ns] = self.most_ns;
+            let most_ns = (napped_ns / PART_OF_TIME).clamp(most_ns, most_late_ns);
             let longer_ns = nap_ns.saturating_mul(2).max(nanoseconds(NAP_AFTER_NONE));
-            self.next_ns.store(longer_ns.min(self.most_ns), Ordering::Relaxed);
+            self.next_ns.store(longer_ns.min(most_ns), Ordering::Relaxed);
         }
         Duration::from_nanos(nap_ns)
     }
@@ -241,6 +250,24 @@ mod tests {
                 assert_eq!(step, Step::Nap(us(5)));
             }
         }
+    }
+
+    #[test]
+    fn naps_become_longer_than_usual_only_while_they_are_a_hundredth_of_the_time() {
+        let backoff = Backoff::new(Pace::Adaptive);
+        let polled = empty(Demand::Polls, false);
+        let (mut naps, mut napped) = (Vec::new(), Duration::ZERO);
+        poll_until_step(&backoff, polled, false);
+        while napped < us(500_000) {
+            let Some(Step::Nap(nap)) = backoff.next(polled, false, || 1_000_000 * US) else {
+                panic!("a service that has napped goes on");
+            };
+            assert!(nap <= us(200).max(napped / 100 + us(1)), "{nap:?} after {napped:?}");
+            naps.push(nap);
+            napped += nap;
+        }
+        assert_eq!((naps.iter().max(), naps.is_sorted()), (Some(&us(1_000)), true));
+        assert!(naps.len() < 800, "{} naps in {napped:?}", naps.len());
     }
 
     #[test]

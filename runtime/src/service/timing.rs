@@ -24,8 +24,14 @@ pub(super) const PATIENCE_WHILE_OTHERS_POLL: Duration = Duration::from_millis(1)
 /// First nap: shorter than any kernel sleeps for (50 us by default), so that a worker which spins
 /// for longer than that polls again before it parks.
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(5);
-/// Longest nap: 5,000 polls a second, a percent or two of a core.
+/// Longest nap of a service that has napped for a short time: 5,000 polls a second, each of 10 to 40 us with
+/// what the kernel does for it.
 pub(super) const LONGEST_NAP: Duration = Duration::from_micros(200);
+/// Longest nap of a service that has napped for long: what passes several processes that nap is delayed in each.
+pub(super) const LONGEST_LATE_NAP: Duration = Duration::from_millis(1);
+/// Naps are longer than `LONGEST_NAP` if they are no more than this part of the time that the service has
+/// napped: so they delay what it waits for by a hundredth.
+pub(super) const PART_OF_TIME: u64 = 100;
 /// Nap after one of no time, where programs allow that.
 pub(super) const NAP_AFTER_NONE: Duration = Duration::from_micros(1);
 

@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use talpf_runtime::service::{Demand, Pace, Polled, Service, Sleeper, serve};
-use talpf_runtime::{JoinHandle, Runtime};
+use talpf_runtime::{IdlePolicy, JoinHandle, Runtime};
 
 use crate::common::{self, Flag, POLICIES};
 
@@ -154,4 +154,24 @@ fn a_service_with_a_pace_naps_from_the_first_poll_on() {
     let polls = service.polls.load(Ordering::SeqCst);
     assert!(polls <= service.flushes.load(Ordering::SeqCst) + 1, "{polls} polls");
     assert_eq!(service.last_polls(), 0);
+}
+
+/// While it spins, a worker sees the ends of naps that are shorter, and does not park.
+#[test]
+fn a_worker_that_has_parked_for_a_nap_spins_no_more_after_it() {
+    let _watchdog = common::watchdog();
+    let spin = Duration::from_millis(100);
+    let runtime = common::unwatched(1, IdlePolicy::Adaptive { spin });
+    let nap = Duration::from_millis(10);
+    let pace = Pace::Naps { least: nap, most: nap };
+    let (service, task) = start(&runtime, Counting::default(), pace);
+    let parks = || runtime.metrics().parks;
+    assert!(common::eventually(|| parks() > 0));
+    let before = parks();
+    common::pass(spin * 4);
+    let parks = parks() - before;
+    service.over.set();
+    runtime.block_on(task).unwrap().unwrap();
+    // Between naps it would spin ten times as long.
+    assert!(parks > 10, "{parks} parks in {:?}", spin * 4);
 }

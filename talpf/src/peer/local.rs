@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::notification::NotificationTable;
 use crate::numbers::{LaneNumber, Rank, Round};
-use crate::sync::{Doorbell, WaitFlag};
+use crate::sync::{Doorbell, ResponseFlag, WaitFlag};
 use crate::window::{Post, WindowTable};
 
 /// The part of a rank that threads of its own and of its peers share.
@@ -28,6 +28,8 @@ pub(crate) struct LocalPeer {
     /// Rung after a change that a sync may wait for.
     pub(crate) doorbell: Doorbell,
     pub(crate) poller: Sleeper,
+    /// Set while a sync waits for responses of other processes.
+    pub(crate) awaits_responses: ResponseFlag,
     /// `true` if other ranks are in other processes.
     pub(crate) has_wire: bool,
     /// `true` if what is posted to the rank arrives later, in virtual time: posters do not advance
@@ -72,6 +74,7 @@ impl LocalPeer {
             wait_flag: CachePadded::new(WaitFlag::new()),
             doorbell: Doorbell::new(),
             poller: Sleeper::default(),
+            awaits_responses: ResponseFlag::default(),
             has_wire,
             is_distant,
             engine: ArcSwapOption::empty(),

@@ -75,7 +75,7 @@ mod window_requests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use ibverbs_sim::Device;
 use talpf_primitives::{Mutex, TryLock};
@@ -307,10 +307,18 @@ impl Processes {
         drop(progressing);
         let has_come = taken.is_ok_and(|packets| packets > 0);
         if has_come {
+            self.ring_for_responses();
             self.notify_others();
         }
         self.wake_rung();
         has_come
+    }
+
+    /// Rings the doorbells of the ranks of this process whose syncs wait for responses, which may have come.
+    fn ring_for_responses(&self) {
+        fence(Ordering::SeqCst);
+        let waiting = self.peers.locals().filter(|peer| peer.awaits_responses.take());
+        waiting.for_each(|peer| peer.ring_doorbell());
     }
 
     /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: a granted

@@ -68,9 +68,11 @@ impl State {
         if !self.has_sent_controls() || exchange_is_barrier(sync) && round.parked.must_wait() {
             return Progress::Wait;
         }
-        if !round.sent().all(|(target, _)| sender.own.endpoint.is_drained(target)) {
-            // No completion announces that change.
-            out.again = true;
+        let endpoint = &sender.own.endpoint;
+        if !round.sent().all(|(target, _)| endpoint.is_drained(target)) {
+            sender.own.awaits_responses.set();
+            // What a thread of this process carries out nothing announces.
+            out.again |= !round.sent().any(|(target, _)| endpoint.awaits_response(target));
             return Progress::Wait;
         }
         Progress::Next(self.begin(round, Kind::Count))

@@ -1,0 +1,62 @@
+//! A flag of a rank that is set while one of its syncs waits for responses of other processes.
+//!
+//! No completion announces that a request without one was carried out. So the thread that takes in what
+//! other processes have sent rings the doorbells of ranks whose flags are set:
+//!
+//! | the sync | the thread that takes in responses |
+//! |---|---|
+//! | sets the flag | ends the requests |
+//! | checks for requests under way: waits if there are some | fences |
+//! | | takes the flag back; if it was set, rings the doorbell |
+//!
+//! Each does its second step after its first, for all threads, so one of the two sees what the other one has
+//! done.
+
+use talpf_primitives::{AtomicBool, Ordering, fence};
+
+/// The flag of one rank.
+#[derive(Default)]
+pub(crate) struct ResponseFlag(AtomicBool);
+
+impl ResponseFlag {
+    /// Sets the flag. The caller then checks for requests under way.
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Takes the flag back, for a thread that has taken in responses and fenced since. Returns `true` if it
+    /// was set.
+    #[inline]
+    pub(crate) fn take(&self) -> bool {
+        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::AcqRel)
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU32;
+    use loom::thread;
+
+    use super::*;
+
+    #[test]
+    fn loom_a_sync_sees_the_responses_or_the_thread_that_takes_them_in_sees_the_sync() {
+        loom::model(|| {
+            let shared = Arc::new((ResponseFlag(AtomicBool::new(false)), AtomicU32::new(1)));
+            let other = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.1.store(0, Ordering::Release);
+                    fence(Ordering::SeqCst);
+                    shared.0.take()
+                })
+            };
+            let (flag, under_way) = &*shared;
+            flag.set();
+            let waits = under_way.load(Ordering::Acquire) > 0;
+            assert!(other.join().unwrap() || !waits, "a sync that nobody wakes");
+        });
+    }
+}
