@@ -84,12 +84,13 @@ fn libfabric() -> String {
 /// Returns the blocks of applications at their usual sizes.
 fn blocks() -> String {
     format!(
-        "jacobi {} at 1024, {} at 8192 (a strip of blocks is half the second level of the cache, an \
-         eighth if both matrices exceed the last one; one a core at least), gauss-seidel {} (two a \
+        "jacobi {} at 256, {} at 1024 (one strip of blocks a core, if its part of both matrices fits \
+         into its second level of the cache; up to twice that, an eighth of this level; otherwise 64 \
+         KiB), gauss-seidel {} (two a \
          core side by side, of 256 to 2048), nbody {} (four a core, of 64 to 512), matmul {} (two a \
          core, of 64 to 256)",
+        jacobi::block(256),
         jacobi::block(1024),
-        jacobi::block(8192),
         gauss_seidel::block(1024),
         nbody::block(4096),
         matmul::block(1024),

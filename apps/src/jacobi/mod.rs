@@ -16,14 +16,7 @@ use crate::run::{self, App, ForkJoin, Measure, Serial, Tasks, Variant};
 pub use crate::heat::{Problem, Temperatures};
 
 pub use self::block::block;
-
-/// Smallest number of cells in a row of a strip, if the band is that wide: 32 KiB, eight pages.
-///
-/// A task computes that many blocks side by side. Each row of a block is another range of memory:
-/// the hardware's prefetch, which stays within a page, starts anew, so short rows wait for the
-/// latency of every line. Square blocks of 256 reach 0.6 of the rate of whole rows on a matrix of
-/// 4096 x 4096, rows of 2048 cells 0.9.
-const STRIP_CELLS: usize = 4096;
+use self::block::strip_columns;
 
 /// Solved problem.
 pub type Solution = run::Solution<Temperatures>;

@@ -8,7 +8,7 @@ use talpf_runtime::{Ix2, Matrix, Region, Scope};
 
 use crate::Error;
 use crate::heat::{Border, CheckedStep, collect_field, largest_change};
-use crate::jacobi::{Problem, STRIP_CELLS, WORK, kernel};
+use crate::jacobi::{Problem, WORK, kernel, strip_columns};
 use crate::partition::pieces;
 use crate::run::{Machine, RankContext, RankSpeed, RunInput, Step, spawn_on};
 
@@ -31,8 +31,8 @@ impl Band {
     ) -> Result<Self, Error> {
         let (problem, machine) = (&input.problem, input.machine);
         let block = problem.block();
-        let beside = if problem.has_single_blocks() { 1 } else { STRIP_CELLS.div_ceil(block) };
-        let strip = (block, block * beside);
+        let columns = if problem.has_single_blocks() { block } else { strip_columns(block) };
+        let strip = (block, columns);
         let parts = problem.decomposition(ctx.size())?.in_pieces(strip.0, strip.1);
         let field = || problem.field(ctx, machine, &parts, border, strip);
         let fields = [field()?, field()?];
