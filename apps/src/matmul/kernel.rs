@@ -5,9 +5,10 @@
 //! packed at a time, in strips stored column by column.
 //!
 //! A tile of the product, a strip high and two vectors wide, stays in registers for these columns.
-//! AVX-512 has 32 registers: 16 sums take 16 multiply-adds for two loads and eight broadcasts. AVX2
+//! AVX-512 has 32 registers: 28 sums take 28 multiply-adds for two loads and 14 broadcasts. AVX2
 //! has 16: 12 sums take 12 for two loads and six broadcasts, and are enough for two multiply-adds a
-//! cycle of a latency of up to six. Taking the sum modulo the prime is part of storing the tile.
+//! cycle of a latency of up to six. Rows that are left are in strips of four with AVX-512. The right factor comes
+//! from the second level, and is prefetched. Taking the sum modulo the prime is part of storing the tile.
 //!
 //! `Blocking` says what stays in which cache.
 
@@ -15,15 +16,18 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::{array, iter};
 
-use ndarray::{ArrayView2, ArrayViewMut2, s};
+use ndarray::{ArrayView2, ArrayViewMut2, Axis, s};
 use pulp::{Arch, Simd, WithSimd};
+use talpf_primitives::prefetch_all;
 
 use super::panels::{self, WIDTH};
 use crate::Matrix;
 use crate::partition::pieces;
 
 /// Largest number of rows of a tile.
-const MOST_ROWS: usize = 8;
+const MOST_ROWS: usize = 14;
+/// Rows of a panel from the one that is multiplied to the one that is prefetched: about a hundred cycles.
+const AHEAD: usize = 12;
 /// Number whose addition and subtraction rounds numbers below 2^51 to whole ones: 1.5 times 2^52.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
@@ -64,8 +68,8 @@ pub fn multiply(a: ArrayView2<'_, f64>, b: &[f64], c: ArrayViewMut2<'_, f64>, te
 const SIDE_BY_SIDE: &str = "cells lie side by side";
 
 thread_local! {
-    /// Packed rows, at most 256 KiB.
-    static STRIPS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+    /// Packed rows, at most 512 KiB, and those that are left.
+    static STRIPS: RefCell<[Vec<f64>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
 /// Packs `a` into strips of `ROWS` rows, the last of which is padded with zeros.
@@ -98,8 +102,8 @@ struct Product<'a> {
     c: &'a mut [f64],
     cols: usize,
     term: Term,
-    /// Memory for packed rows.
-    strips: &'a mut Vec<f64>,
+    /// Memory for packed rows, and those that are left.
+    strips: &'a mut [Vec<f64>; 2],
 }
 
 /// Sizes of blocks that stay in a cache.
@@ -113,9 +117,9 @@ struct Blocking {
 }
 
 impl Blocking {
-    /// A strip, of 16 KiB, is in the first level while it meets a group. Packed rows and a group,
-    /// 256 and 512 KiB, are in the second level.
-    const OF_STRIPS: Self = Self { height: 128, depth: panels::DEPTH, group: 16 };
+    /// A strip, of 28 KiB, is in the first level while it meets a group. Packed rows and a group,
+    /// 512 and 128 KiB, are in the second level.
+    const OF_STRIPS: Self = Self { height: 256, depth: panels::DEPTH, group: 4 };
     /// Half a band of a panel, 16 KiB, and a strip of 6 KiB are in the first level of 32 KiB. A
     /// panel meets all strips, 132 KiB in the second level, before the next panel does.
     const OF_PANELS: Self = Self { height: 132, depth: panels::DEPTH / 2, group: 1 };
@@ -127,17 +131,18 @@ impl WithSimd for Product<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         match S::F64_LANES {
-            8 => self.blocks::<S, 8, 2>(simd, Blocking::OF_STRIPS),
-            4 => self.blocks::<S, 6, 2>(simd, Blocking::OF_PANELS),
-            _ => self.blocks::<S, 4, 2>(simd, Blocking::OF_PANELS),
+            8 => self.blocks::<S, MOST_ROWS, 4, 2>(simd, Blocking::OF_STRIPS),
+            4 => self.blocks::<S, 6, 6, 2>(simd, Blocking::OF_PANELS),
+            _ => self.blocks::<S, 4, 4, 2>(simd, Blocking::OF_PANELS),
         }
     }
 }
 
 impl Product<'_> {
-    /// Computes the product in tiles of `ROWS` rows and `VECTORS` vectors.
+    /// Computes the product in tiles of `ROWS` rows and `VECTORS` vectors, and what is left in tiles of
+    /// `FEW_ROWS` rows.
     #[inline(always)]
-    fn blocks<S: Simd, const ROWS: usize, const VECTORS: usize>(
+    fn blocks<S: Simd, const ROWS: usize, const FEW_ROWS: usize, const VECTORS: usize>(
         self,
         simd: S,
         Blocking { height, depth, group }: Blocking,
@@ -145,19 +150,30 @@ impl Product<'_> {
         let Self { a, b, c, cols, term, strips } = self;
         for (first, c) in iter::zip((0..).step_by(height), c.chunks_mut(height * cols)) {
             let rows = first..first + c.len() / cols;
+            let (upper, lower) =
+                a.slice(s![rows.clone(), ..]).split_at(Axis(0), rows.len() / ROWS * ROWS);
             for (top, panels) in iter::zip((0..).step_by(panels::DEPTH), panels::bands(b, cols)) {
                 let band = (a.ncols() - top).min(panels::DEPTH);
                 for inside in pieces(0..band, depth) {
                     let depth = top + inside.start..top + inside.end;
-                    pack_strips::<ROWS>(a.slice(s![rows.clone(), depth.clone()]), strips);
+                    pack_strips::<ROWS>(upper.slice(s![.., depth.clone()]), &mut strips[0]);
+                    pack_strips::<FEW_ROWS>(lower.slice(s![.., depth.clone()]), &mut strips[1]);
                     let term = Term {
                         is_first: term.is_first && depth.start == 0,
                         is_last: term.is_last && depth.end == a.ncols(),
                     };
                     let groups = panels.chunks(group * band * WIDTH);
                     for (col, panels) in iter::zip((0..).step_by(group * WIDTH), groups) {
-                        let group = Group { strips, panels, band, inside: inside.clone(), col };
-                        group.multiply::<S, ROWS, VECTORS>(simd, c, cols, term);
+                        let group = Group { panels, band, inside: inside.clone(), col };
+                        let row = upper.nrows();
+                        group.multiply::<S, ROWS, VECTORS>(simd, &strips[0], c, cols, term);
+                        group.multiply::<S, FEW_ROWS, VECTORS>(
+                            simd,
+                            &strips[1],
+                            &mut c[row * cols..],
+                            cols,
+                            term,
+                        );
                     }
                 }
             }
@@ -165,9 +181,8 @@ impl Product<'_> {
     }
 }
 
-/// Packed rows, and the panels that they are multiplied with.
+/// Panels that packed rows are multiplied with.
 struct Group<'a> {
-    strips: &'a [f64],
     panels: &'a [f64],
     /// Number of rows of a panel.
     band: usize,
@@ -181,17 +196,19 @@ impl Group<'_> {
     /// Computes all tiles of `ROWS` rows and `VECTORS` vectors.
     #[inline(always)]
     fn multiply<S: Simd, const ROWS: usize, const VECTORS: usize>(
-        self,
+        &self,
         simd: S,
+        strips: &[f64],
         c: &mut [f64],
         cols: usize,
         term: Term,
     ) {
-        let Self { strips, panels, band, inside, col: first } = self;
+        let Self { panels, band, inside, col: first } = self;
         for (strip, a) in strips.chunks_exact(inside.len() * ROWS).enumerate() {
             let (a, _) = a.as_chunks::<ROWS>();
-            for (panel, b) in panels.chunks_exact(band * WIDTH).enumerate() {
-                let b = &b.as_chunks::<WIDTH>().0[inside.clone()];
+            let (panels, _) = panels.as_chunks::<WIDTH>();
+            for (panel, start) in (0..panels.len()).step_by(*band).enumerate() {
+                let b = &panels[start + inside.start..];
                 for col in (0..WIDTH).step_by(VECTORS * S::F64_LANES) {
                     let sums = sums::<S, ROWS, VECTORS>(simd, a, b, col);
                     let place = [strip * ROWS, first + panel * WIDTH + col];
@@ -202,16 +219,19 @@ impl Group<'_> {
     }
 }
 
-/// Computes the tile of a strip at `col` of a panel.
+/// Computes the tile of a strip at `col` of the first panel.
 #[inline(always)]
 fn sums<S: Simd, const ROWS: usize, const VECTORS: usize>(
     simd: S,
     strip: &[[f64; ROWS]],
-    panel: &[[f64; WIDTH]],
+    panels: &[[f64; WIDTH]],
     col: usize,
 ) -> [[S::f64s; VECTORS]; ROWS] {
     let mut sums = [[simd.splat_f64s(0.0); VECTORS]; ROWS];
-    for (a, b) in iter::zip(strip, panel) {
+    for (nth, (a, b)) in iter::zip(strip, panels).enumerate() {
+        if let Some(ahead) = panels.get(nth + AHEAD) {
+            prefetch_all(&ahead[col..col + VECTORS * S::F64_LANES]);
+        }
         let (b, _) = S::as_simd_f64s(&b[col..col + VECTORS * S::F64_LANES]);
         let b: [S::f64s; VECTORS] = array::from_fn(|vector| b[vector]);
         for (a, sums) in iter::zip(a, &mut sums) {
@@ -332,7 +352,7 @@ mod tests {
         let b = panels::pack(initial(Factor::B, 0..depth, 0..cols).view());
         let mut c = initial(Factor::A, 0..rows, 0..cols).into_cells();
         let term = Term { is_first: false, is_last: true };
-        let strips = &mut Vec::new();
+        let strips = &mut [Vec::new(), Vec::new()];
         with(Product { a: a.view(), b: &b, c: &mut c, cols, term, strips });
         c
     }
