@@ -84,9 +84,9 @@ fn libfabric() -> String {
 /// Returns the blocks of applications at their usual sizes.
 fn blocks() -> String {
     format!(
-        "jacobi {} at 256, {} at 1024 (one strip of blocks a core, if its part of both matrices fits \
-         into its second level of the cache; up to twice that, an eighth of this level; otherwise 64 \
-         KiB), gauss-seidel {} (two a \
+        "jacobi {} at 256, {} at 1024 (one strip of blocks a core, if its part of both matrices is at \
+         most three quarters of its second level of the cache; up to twice that level, an eighth of \
+         it; otherwise 64 KiB, or one row), gauss-seidel {} (two a \
          core side by side, of 256 to 2048), nbody {} (four a core, of 64 to 512), matmul {} (two a \
          core, of 64 to 256)",
         jacobi::block(256),

@@ -9,9 +9,9 @@ const NUMBER: usize = size_of::<f64>();
 
 /// Cells of a strip of a large matrix: 64 KiB.
 ///
-/// Strips that are ready follow each other through eight steps, in which sixteen strips are in use: 1 MiB, so that
-/// a second-level cache of that size or more has them. Smaller tasks would take a few microseconds, and what a
-/// task costs would count.
+/// Strips that are ready follow each other through eight steps, in which sixteen strips are in use: 1 MiB, which
+/// second-level caches of 2 MiB have to spare. Smaller tasks would take a microsecond or two, and what a task costs
+/// would count.
 const LARGE_STRIP_CELLS: usize = 8192;
 
 /// Smallest number of cells in a row of a strip, if the band is that wide: 32 KiB, eight pages.
@@ -21,8 +21,8 @@ const LARGE_STRIP_CELLS: usize = 8192;
 /// latency of every line. Square blocks of 256 reach 0.6 of the rate of whole rows on a matrix of
 /// 4096 x 4096, rows of 2048 cells 0.9.
 const STRIP_COLUMNS: usize = 4096;
-/// Smallest number of cells of a strip, if the band is that wide: blocks of few rows are in strips of whole
-/// rows. Of two strips side by side both are between a strip and that below it, and the cache has to keep both.
+/// Smallest number of cells of a strip, if the band is that wide: blocks of one to three rows are in strips of
+/// 16384, 8192 or 5463 columns. Where strips lie side by side, twice as many are in use.
 const STRIP_CELLS: usize = 16_384;
 
 /// Returns the columns of a strip of blocks, unless the band has fewer.
@@ -35,7 +35,7 @@ pub(super) fn strip_columns(block: usize) -> usize {
 ///
 /// If the part of both matrices that a core computes fits into its second-level cache, with a quarter of that to
 /// spare, every core has one strip. If it is up to twice as large as the cache, a strip is an eighth of the cache;
-/// otherwise a strip has 64 KiB.
+/// otherwise a strip has about 64 KiB, and one row at least.
 pub fn block(cols: usize) -> usize {
     block_for(cols, Caches::of_this_machine().l2, cores())
 }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn larger_matrices_are_cut_into_strips_of_as_many_cells() {
+    fn larger_matrices_are_cut_into_strips_of_as_many_cells_or_one_row() {
         assert_eq!(blocks([513, 1024, 4096, 8192, 16384], 2), [15, 8, 2, 1, 1]);
         assert_eq!(blocks([1 << 20, usize::MAX], 2), [1, 1]);
     }

@@ -7,8 +7,8 @@
 //! A tile of the product, a strip high and two vectors wide, stays in registers for these columns.
 //! AVX-512 has 32 registers: 28 sums take 28 multiply-adds for two loads and 14 broadcasts. AVX2
 //! has 16: 12 sums take 12 for two loads and six broadcasts, and are enough for two multiply-adds a
-//! cycle of a latency of up to six. Rows that are left are in strips of four with AVX-512. The right factor comes
-//! from the second level, and is prefetched. Taking the sum modulo the prime is part of storing the tile.
+//! cycle of a latency of up to six. With AVX-512 rows that are left are in strips of four, and the right factor,
+//! which comes from the second level, is prefetched. Taking the sum modulo the prime is part of storing the tile.
 //!
 //! `Blocking` says what stays in which cache.
 
@@ -26,7 +26,7 @@ use crate::partition::pieces;
 
 /// Largest number of rows of a tile.
 const MOST_ROWS: usize = 14;
-/// Rows of a panel from the one that is multiplied to the one that is prefetched: about a hundred cycles.
+/// Rows of a panel from the one that is multiplied to the one that is prefetched: 168 cycles or more.
 const AHEAD: usize = 12;
 /// Number whose addition and subtraction rounds numbers below 2^51 to whole ones: 1.5 times 2^52.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -229,7 +229,9 @@ fn sums<S: Simd, const ROWS: usize, const VECTORS: usize>(
 ) -> [[S::f64s; VECTORS]; ROWS] {
     let mut sums = [[simd.splat_f64s(0.0); VECTORS]; ROWS];
     for (nth, (a, b)) in iter::zip(strip, panels).enumerate() {
-        if let Some(ahead) = panels.get(nth + AHEAD) {
+        if S::F64_LANES == 8
+            && let Some(ahead) = panels.get(nth + AHEAD)
+        {
             prefetch_all(&ahead[col..col + VECTORS * S::F64_LANES]);
         }
         let (b, _) = S::as_simd_f64s(&b[col..col + VECTORS * S::F64_LANES]);
@@ -344,10 +346,10 @@ pub fn initial(factor: Factor, rows: Range<usize>, cols: Range<usize>) -> Matrix
 mod tests {
     use super::*;
 
-    /// Computes a product that ends inside a tile and has more than a group of panels, added to a
+    /// Computes a product of `rows` rows that ends inside a panel and has more than a group of them, added to a
     /// matrix.
-    fn product(with: impl FnOnce(Product<'_>)) -> Vec<f64> {
-        let (rows, depth, cols) = (2 * MOST_ROWS + 3, 150, 17 * WIDTH + 5);
+    fn product(rows: usize, with: impl FnOnce(Product<'_>)) -> Vec<f64> {
+        let (depth, cols) = (150, 17 * WIDTH + 5);
         let a = initial(Factor::A, 0..rows, 0..depth);
         let b = panels::pack(initial(Factor::B, 0..depth, 0..cols).view());
         let mut c = initial(Factor::A, 0..rows, 0..cols).into_cells();
@@ -359,11 +361,14 @@ mod tests {
 
     #[test]
     fn all_vectors_give_the_same_bits() {
-        let expected = product(|product| product.with_simd(pulp::Scalar::new()));
-        assert_eq!(product(|product| Arch::new().dispatch(product)), expected);
-        #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = pulp::x86::V3::try_new() {
-            assert_eq!(product(|product| Simd::vectorize(simd, product)), expected);
+        // Fewer than a strip, whole strips, some left, and more than are packed at once.
+        for rows in [3, 2 * MOST_ROWS, 2 * MOST_ROWS + 3, 256 + MOST_ROWS + 6] {
+            let expected = product(rows, |product| product.with_simd(pulp::Scalar::new()));
+            assert_eq!(product(rows, |product| Arch::new().dispatch(product)), expected);
+            #[cfg(target_arch = "x86_64")]
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                assert_eq!(product(rows, |product| Simd::vectorize(simd, product)), expected);
+            }
         }
     }
 }

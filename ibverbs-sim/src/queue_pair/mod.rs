@@ -70,8 +70,8 @@ impl QueuePair {
         self.core.sends.is_idle() && !self.core.remote_peer.has_requests()
     }
 
-    /// Returns `true` if send requests wait for a response of their peer, in another process: a later
-    /// [`Device::progress`](crate::Device::progress) ends them.
+    /// Returns `true` if send requests are under way to a peer in another process. Unless the queue pair fails or
+    /// is reset before, a later [`Device::progress`](crate::Device::progress) ends them.
     pub fn awaits_response(&self) -> bool {
         self.core.remote_peer.has_requests()
     }

@@ -16,11 +16,12 @@ fn more_requests_than_the_window_has_room_for_complete_in_order() {
         pair.a.post(&[request(wr_id, write, Payload::Inline(&bytes))]);
     }
     assert!(pair.a.sent().is_empty() && !pair.a.queue_pair.is_drained());
+    assert!(pair.a.queue_pair.awaits_response() && !pair.b.queue_pair.awaits_response());
     pair.settle();
     let sent: Vec<u64> = pair.a.sent().iter().map(|sent| sent.wr_id).collect();
     assert!(sent.into_iter().eq(0..200));
     assert_eq!(target.bytes(), 199u64.to_ne_bytes());
-    assert!(pair.a.queue_pair.is_drained());
+    assert!(pair.a.queue_pair.is_drained() && !pair.a.queue_pair.awaits_response());
 }
 
 #[test]

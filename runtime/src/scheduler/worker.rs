@@ -409,8 +409,8 @@ impl Worker {
         }
     }
 
-    /// Parks, unless there is something to do. Returns `true` if there is, or may be more soon: not after a
-    /// time that has passed without it, as that of a service that naps.
+    /// Parks, unless there is something to do. Returns `false` if the park has ended by itself, as at the end
+    /// of a nap, and no task lies in a next slot: the worker then does not spin before it parks again.
     fn park(&self) -> bool {
         self.meter().count_park();
         self.set.enter_idle(self.index);
@@ -442,7 +442,7 @@ impl Worker {
             true => self.shared.watchdog.report_certain(&self.shared),
             false => self.shared.watchdog.watch(&self.shared),
         }
-        has_work || was_woken
+        has_work || was_woken || self.set.has_next()
     }
 
     /// Parks, and checks now and then. Returns `true` if the runtime certainly hangs.

@@ -6,7 +6,7 @@ use talpf_primitives::{AtomicU64, Ordering};
 
 use super::empty_polls::EmptyPolls;
 use super::timing::{
-    LONGEST_LATE_NAP, LONGEST_NAP, LONGEST_WAIT, NAP_AFTER_NONE, PART_OF_TIME, PATIENCE,
+    LONGEST_LATE_NAP, LONGEST_NAP, LONGEST_WAIT, NAP_AFTER_NONE, NAPPED_PER_NAP, PATIENCE,
     PATIENCE_BEFORE_NAPS, PATIENCE_FOR_PROCESSES, PATIENCE_OVERSUBSCRIBED,
     PATIENCE_WHILE_OTHERS_POLL, PATIENCE_WITHOUT_WORK, SHORTEST_NAP,
 };
@@ -75,7 +75,8 @@ pub struct Backoff {
     naps: Naps,
 }
 
-/// Naps that become longer. The state is a hint, as that of [`EmptyPolls`].
+/// Naps that become longer. The state is a hint, as that of [`EmptyPolls`]: if two threads poll, it may not begin anew
+/// after a poll that has found something, but after the next one.
 #[derive(Debug)]
 struct Naps {
     least_ns: u64,
@@ -176,7 +177,7 @@ impl Naps {
             let napped_ns = self.napped_ns.load(Ordering::Relaxed).saturating_add(nap_ns);
             self.napped_ns.store(napped_ns, Ordering::Relaxed);
             let [most_ns, most_late_ns] = self.most_ns;
-            let most_ns = (napped_ns / PART_OF_TIME).clamp(most_ns, most_late_ns);
+            let most_ns = (napped_ns / NAPPED_PER_NAP).clamp(most_ns, most_late_ns);
             let longer_ns = nap_ns.saturating_mul(2).max(nanoseconds(NAP_AFTER_NONE));
             self.next_ns.store(longer_ns.min(most_ns), Ordering::Relaxed);
         }

@@ -8,7 +8,7 @@ pub const PATIENCE: Duration = Duration::from_micros(100);
 /// Patience of a service for which nothing is under way: short, as nobody waits, but not 0, as a
 /// program often starts the next operation at once, and a wake-up costs more than a few polls.
 pub(super) const PATIENCE_WITHOUT_WORK: Duration = Duration::from_micros(10);
-/// Patience of a service that naps: several of its longest naps, as nothing ends a nap, and a
+/// Patience of a service that naps: several of its usual naps, as nothing ends a nap, and a
 /// service that naps keeps all others waiting that wait for its process.
 pub const PATIENCE_BEFORE_NAPS: Duration = Duration::from_millis(1);
 /// Patience of a service that waits for other processes: a hundredth of a percent of a wait of 10 s,
@@ -29,9 +29,9 @@ pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(5);
 pub(super) const LONGEST_NAP: Duration = Duration::from_micros(200);
 /// Longest nap of a service that has napped for long: what passes several processes that nap is delayed in each.
 pub(super) const LONGEST_LATE_NAP: Duration = Duration::from_millis(1);
-/// Naps are longer than `LONGEST_NAP` if they are no more than this part of the time that the service has
-/// napped: so they delay what it waits for by a hundredth.
-pub(super) const PART_OF_TIME: u64 = 100;
+/// Time that a service has napped, as a multiple of its longest nap, beyond which that is longer than
+/// `LONGEST_NAP`: so naps delay what it waits for by a hundredth.
+pub(super) const NAPPED_PER_NAP: u64 = 100;
 /// Nap after one of no time, where programs allow that.
 pub(super) const NAP_AFTER_NONE: Duration = Duration::from_micros(1);
 

@@ -6,7 +6,7 @@
 
 use crate::common;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::channel::oneshot;
 use talpf_runtime::{Array, IdlePolicy};
@@ -45,6 +45,36 @@ fn a_guard_dropped_inside_a_long_body_lets_the_successor_run() {
             assert!(released, "{policy}, round {round}");
         }
     }
+}
+
+/// As above, where workers wait before they steal, as large tiles have them do.
+#[test]
+fn a_worker_that_parks_again_and_again_still_takes_the_successor() {
+    const LARGE: usize = 128 << 10;
+    let _alone = alone();
+    let runtime = common::unwatched(2, IdlePolicy::default());
+    let group = runtime.group_at("group", 1, 1);
+    let _tiles = Array::new(&group, vec![0u8; LARGE], LARGE).unwrap();
+    let array = Array::new(&runtime, vec![0u64; 4], 4).unwrap();
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let (spawned, ran) = (Flag::default(), Flag::default());
+        let (go, seen) = (spawned.clone(), ran.clone());
+        let task = runtime.task("long").inout(&array.all());
+        let long = task.run(move |all| {
+            assert!(common::eventually(|| go.is_set()));
+            common::pass(TO_PARK); // Several times as long as a worker parks beside this one.
+            drop(all);
+            let begin = Instant::now();
+            assert!(common::eventually(|| seen.is_set()));
+            begin.elapsed()
+        });
+        runtime.task("next").inout(&array.all()).spawn(move |_all| ran.set()).unwrap();
+        spawned.set();
+        times.push(runtime.block_on(long.unwrap()).unwrap().unwrap());
+    }
+    // Two parks at most, and what else the machine does.
+    assert!(times.iter().min() < Some(&(50 * MS)), "{times:?}");
 }
 
 #[test]

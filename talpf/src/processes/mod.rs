@@ -303,40 +303,48 @@ impl Processes {
                 self.failure.fail_with_reason(peer.rank, &reason);
             }
         }
-        self.termination.note_pass();
-        drop(progressing);
         let has_come = taken.is_ok_and(|packets| packets > 0);
         if has_come {
             self.ring_for_responses();
+        }
+        self.termination.note_pass();
+        drop(progressing);
+        if has_come {
             self.notify_others();
         }
         self.wake_rung();
         has_come
     }
 
-    /// Rings the doorbells of the ranks of this process whose syncs wait for responses, which may have come.
+    /// Iterates over the ranks of this process.
+    #[inline]
+    fn here(&self) -> impl Iterator<Item = &LocalPeer> {
+        self.distribution.here().filter_map(|rank| self.peers.local(Rank(rank)))
+    }
+
+    /// Rings the doorbells of the ranks of this process whose syncs wait for responses: some may have come.
     fn ring_for_responses(&self) {
         fence(Ordering::SeqCst);
-        let waiting = self.peers.locals().filter(|peer| peer.awaits_responses.take());
-        waiting.for_each(|peer| peer.ring_doorbell());
+        let waiting = self.here().filter(|peer| peer.awaits_responses.take());
+        waiting.for_each(LocalPeer::ring_doorbell);
     }
 
-    /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: a granted
-    /// operation was posted for them, which no completion may announce.
+    /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: responses may have come
+    /// for them, or a granted operation was posted, which no completion may announce.
     #[inline]
     fn wake_rung(&self) {
-        let ranks = self.distribution.here().filter_map(|rank| self.peers.local(Rank(rank)));
-        ranks.filter(|peer| peer.doorbell.is_rung()).for_each(LocalPeer::wake_poller);
+        self.here().filter(|peer| peer.doorbell.is_rung()).for_each(LocalPeer::wake_poller);
     }
 
-    /// Notifies the ranks of this process that something has arrived for, except the only one, whose
+    /// Notifies the ranks of this process that something has come for, except the only one, whose
     /// thread this is.
     fn notify_others(&self) {
         if self.distribution.here().len() == 1 {
             return;
         }
-        let has_news = |peer: &LocalPeer| !peer.endpoint.arrived.is_empty();
-        let ranks = self.peers.locals().filter(|peer| has_news(peer)).map(|peer| peer.rank);
+        let has_news =
+            |peer: &&LocalPeer| !peer.endpoint.arrived.is_empty() || peer.doorbell.is_rung();
+        let ranks = self.here().filter(has_news).map(|peer| peer.rank);
         ranks.for_each(|rank| self.peers.notify_waiting(rank));
     }
 

@@ -70,9 +70,11 @@ impl State {
         }
         let endpoint = &sender.own.endpoint;
         if !round.sent().all(|(target, _)| endpoint.is_drained(target)) {
-            sender.own.awaits_responses.set();
             // What a thread of this process carries out nothing announces.
-            out.again |= !round.sent().any(|(target, _)| endpoint.awaits_response(target));
+            out.again |= !sender.own.has_wire || {
+                sender.own.awaits_responses.set();
+                !round.sent().any(|(target, _)| endpoint.awaits_response(target))
+            };
             return Progress::Wait;
         }
         Progress::Next(self.begin(round, Kind::Count))

@@ -1,4 +1,5 @@
-//! A flag of a rank that is set while one of its syncs waits for responses of other processes.
+//! A flag of a rank that is set before one of its syncs waits for responses of other processes, until a thread
+//! that takes responses in takes it back.
 //!
 //! No completion announces that a request without one was carried out. So the thread that takes in what
 //! other processes have sent rings the doorbells of ranks whose flags are set:
@@ -6,11 +7,11 @@
 //! | the sync | the thread that takes in responses |
 //! |---|---|
 //! | sets the flag | ends the requests |
-//! | checks for requests under way: waits if there are some | fences |
-//! | | takes the flag back; if it was set, rings the doorbell |
+//! | fences | fences |
+//! | checks for requests under way: waits if there are some | takes the flag back; if it was set, rings the doorbell |
 //!
-//! Each does its second step after its first, for all threads, so one of the two sees what the other one has
-//! done.
+//! One of the two fences comes first. If it is that of the sync, the thread sees the flag; if it is that of the
+//! thread, the sync sees that the requests have ended.
 
 use talpf_primitives::{AtomicBool, Ordering, fence};
 
