@@ -71,10 +71,7 @@ impl State {
         let endpoint = &sender.own.endpoint;
         if !round.sent().all(|(target, _)| endpoint.is_drained(target)) {
             // What a thread of this process carries out nothing announces.
-            out.again |= !sender.own.has_wire || {
-                sender.own.awaits_responses.set();
-                !round.sent().any(|(target, _)| endpoint.awaits_response(target))
-            };
+            out.again |= !is_announced(round, sender);
             return Progress::Wait;
         }
         Progress::Next(self.begin(round, Kind::Count))
@@ -133,6 +130,16 @@ impl State {
             let count = if kind == Kind::Count { round.sent_to(target) } else { 0 };
             self.control(target, kind, (round.lane, round.number), count);
         }
+    }
+}
+
+/// Returns `true` if a response of another process ends requests of a round, for which it is announced.
+#[cold] // Out of the way of runs in one process.
+fn is_announced(round: &RoundState, sender: &Sender) -> bool {
+    let own = &sender.own;
+    own.has_wire && {
+        own.awaits_responses.set();
+        round.sent().any(|(target, _)| own.endpoint.awaits_response(target))
     }
 }
 
