@@ -17,7 +17,8 @@ pub enum IdlePolicy {
     /// begun at once, and the core is never free for other threads.
     Spin,
     /// Poll for work for the given time, then park. With fewer cores than workers, yield the core a
-    /// few times instead and park. A worker that has parked until a time and then finds nothing parks again without polling.
+    /// few times instead and park. A worker that has parked until a time and then finds nothing
+    /// parks again without polling.
     Adaptive {
         /// Time that a worker polls before it parks.
         spin: Duration,

@@ -1,3 +1,3 @@
 //! Tests of programs of ranks.
 //!
-//! They are a package of their own because the settings of a profile are those of a package.
+//! A package of its own, because the settings of a profile are those of a package.

@@ -10,8 +10,8 @@
 //! | fences | fences |
 //! | checks for requests under way: waits if there are some | takes the flag back; if it was set, rings the doorbell |
 //!
-//! One of the two fences comes first. If it is that of the sync, the thread sees the flag; if it is that of the
-//! thread, the sync sees that the requests have ended.
+//! The two fences have an order. If that of the sync is first, the thread sees the flag; if that of the thread is
+//! first, the sync sees that the requests have ended.
 
 use talpf_primitives::{AtomicBool, Ordering, fence};
 
