@@ -1,7 +1,7 @@
 //! The pool of task records, one for the process.
 //!
-//! Records lie side by side in address space that is reserved once and made usable a chunk at a
-//! time. They are never freed or moved, so an index refers to the same record for ever and a stale
+//! Records lie side by side in address space that is reserved once. A piece of it is made usable at
+//! a time, and a chunk of records is made in it at a time. They are never freed or moved, so an index refers to the same record for ever and a stale
 //! index reads a record of a later generation, never freed memory. So bottom maps, edges and wakers
 //! refer to tasks without counting references. Every thread keeps a few free records to itself and
 //! trades them with the pool a batch at a time.
@@ -16,8 +16,11 @@ use parking_lot::Mutex;
 use super::{Record, memory};
 use crate::error::Error;
 
-/// Number of records that are made usable at once.
+/// Number of records that are made at once.
 const CHUNK: usize = 1 << 10;
+/// Number of records whose memory is made usable at once: a huge page of them. Small pages hold
+/// eight records each, and most tasks of a large graph would miss the TLB.
+const PIECE: usize = (memory::HUGE_PAGE / size_of::<Record>()).next_multiple_of(CHUNK);
 /// Largest number of records that can be in use at once, if address space is not scarce.
 const MOST: usize = 1 << 24;
 /// Divisor for the part of a limit of address space that records may take.
@@ -25,6 +28,10 @@ const SHARE: usize = 16;
 /// Number of records reserved so that a spawn that has begun can always end.
 const RESERVE: usize = CHUNK;
 const BATCH: usize = 64;
+
+#[cfg(not(talpf_loom))]
+const _: () = assert!(MOST.is_multiple_of(PIECE) && PIECE >= 2 * RESERVE);
+
 /// Largest number of free records that a thread keeps.
 const KEPT: usize = 2 * BATCH;
 
@@ -57,7 +64,7 @@ static FIRST: AtomicPtr<Record> = AtomicPtr::new(std::ptr::null_mut());
 
 struct Shared {
     batches: Vec<Vec<u32>>,
-    /// Number of usable records, and of those for which address space is reserved.
+    /// Number of records that are made, and of those for which address space is reserved.
     made: usize,
     room: usize,
 }
@@ -74,7 +81,7 @@ static LIMIT: AtomicU32 = AtomicU32::new((MOST - RESERVE) as u32);
 pub(crate) fn record(id: RecordId) -> &'static Record {
     let first = FIRST.load(Ordering::Acquire);
     debug_assert!(!first.is_null());
-    // SAFETY: an index is only made by `grow`, after its record was, in one piece of memory, and
+    // SAFETY: an index is only made by `grow`, after its record was, in one mapping, and
     // ids of indices only. A thread that has an id got it from there by hand-overs that
     // synchronise.
     let record = unsafe { first.add(id.0 as usize) };
@@ -228,9 +235,13 @@ fn grow(shared: &mut Shared) {
     assert!(shared.made < shared.room, "spawns are refused long before: see `allocate`");
     // SAFETY: there is room for a chunk behind the records that are made.
     let chunk = unsafe { FIRST.load(Ordering::Relaxed).add(shared.made) };
-    // SAFETY: the chunk lies in what `reserve` has mapped, and nobody has used it.
-    if !unsafe { memory::make_usable(chunk.cast(), CHUNK * size_of::<Record>()) } {
-        handle_alloc_error(Layout::new::<[Record; CHUNK]>());
+    if shared.made.is_multiple_of(PIECE) {
+        let bytes = PIECE * size_of::<Record>();
+        // SAFETY: the chunk begins a piece of what `reserve` has mapped, and nobody has used that.
+        let is_usable = unsafe { memory::make_usable(chunk.cast(), bytes) };
+        if !is_usable {
+            handle_alloc_error(Layout::new::<[Record; PIECE]>());
+        }
     }
     for index in 0..CHUNK {
         // SAFETY: as above.
@@ -249,9 +260,11 @@ fn grow(shared: &mut Shared) {
 /// Reserves address space for as many records as the process may have: [`MOST`], or a small share
 /// of its limit of address space.
 fn reserve(shared: &mut Shared) {
-    let share = (memory::allowed() / SHARE / size_of::<Record>()).next_multiple_of(CHUNK);
-    let halves = std::iter::successors(Some(MOST.min(share)), |room| Some(room / 2));
-    for room in halves.take_while(|&room| room >= 2 * RESERVE) {
+    let share = (memory::allowed() / SHARE / size_of::<Record>()).next_multiple_of(PIECE);
+    let half = |room: usize| (room / 2).next_multiple_of(PIECE);
+    let halves =
+        std::iter::successors(Some(MOST.min(share)), |&room| (room > PIECE).then_some(half(room)));
+    for room in halves {
         if let Some(first) = memory::reserve(room * size_of::<Record>()) {
             shared.room = room;
             LIMIT.store((room - RESERVE) as u32, Ordering::Relaxed);

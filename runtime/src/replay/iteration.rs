@@ -210,10 +210,6 @@ fn spawn(
         .try_for_each(|declared| declared.check_runtime(&group.arrays, group.head(), label))?;
     let plan = plan_of(group, sketch, &declared, &tasks)?;
     let lengths = tasks.chunk_by(|one, next| one.first_step == next.first_step).map(<[_]>::len);
-    let label = Label::new("iterate");
-    declared
-        .iter()
-        .try_for_each(|declared| declared.check_runtime(&group.arrays, group.head(), label))?;
     let is_inline = |task: usize| tasks[task].traits.marks().is_inline();
     let workers = group.set.workers();
     let policies = group.shared.config.policies;
