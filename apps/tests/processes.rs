@@ -50,9 +50,15 @@ fn jacobi_is_serial() {
 #[test]
 fn the_other_applications_and_replayed_ones_are_serial() {
     for (ranks, run) in [
-        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes"),
-        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant tampi"),
-        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes --replay"),
+        (
+            3,
+            "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5 --variant talpf-lanes",
+        ),
+        (3, "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5 --variant tampi"),
+        (
+            3,
+            "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5 --variant talpf-lanes --replay",
+        ),
         (3, "jacobi --rows 37 --cols 23 --block 8 --steps 9 --variant talpf-msg --replay"),
         (2, "nbody --particles 101 --block 10 --steps 2 --variant tampi --replay"),
         (2, "nbody --particles 101 --block 10 --steps 2 --variant talpf-cached"),
@@ -77,7 +83,7 @@ fn four_ranks_run_as_the_readme_says() {
 #[test]
 fn two_ranks_in_each_process_are_serial() {
     let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
-    let gauss_seidel = "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5";
+    let gauss_seidel = "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5";
     for (run, variants) in [
         (jacobi, &["lpf", "talpf-default", "talpf-cached", "talpf-cached-barrier"][..]),
         (jacobi, &["talpf-cached-ack", "talpf-raw-cached", "talpf-msg", "talpf-get"]),
@@ -178,8 +184,18 @@ fn traces_of_processes_are_joined() {
         (2, 2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant talpf-cached"),
         (2, 4, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant talpf-cached"),
         (2, 2, "jacobi", "jacobi --size 64 --block 16 --steps 5 --variant tampi-blocking"),
-        (4, 4, "gauss-seidel", "gauss-seidel --size 64 --block 16 --steps 5 --variant tampi"),
-        (3, 6, "gauss-seidel", "gauss-seidel --size 96 --block 16 --steps 5 --variant talpf-lanes"),
+        (
+            4,
+            4,
+            "gauss-seidel",
+            "gauss-seidel --size 64 --block 16 --single-blocks --steps 5 --variant tampi",
+        ),
+        (
+            3,
+            6,
+            "gauss-seidel",
+            "gauss-seidel --size 96 --block 16 --single-blocks --steps 5 --variant talpf-lanes",
+        ),
         (4, 4, "matmul", "matmul --size 61 --block 8 --iterations 2 --variant tampi"),
         (2, 4, "matmul", "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
     ] {

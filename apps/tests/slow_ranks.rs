@@ -16,6 +16,7 @@ const MOST_RUNS: usize = 12;
 #[test]
 fn gauss_seidel_has_at_least_1_7_times_the_throughput_on_lanes() {
     let problem = heat::Problem::new(256, 256, 16, 12, heat::default_sources()).unwrap();
+    let problem = problem.in_single_blocks(true);
     let machine = Machine::new(4, 2).unwrap();
     let machine = machine.slowed(Some(Slowdown { rank: None, factor: 40.0 }));
     let seconds = |variant| {

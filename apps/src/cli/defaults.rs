@@ -16,8 +16,9 @@ const BLOCK_OF_JACOBI: Help = (
 );
 const BLOCK_OF_GAUSS_SEIDEL: Help = (
     "block",
-    "Rows and columns of a block, the unit of work of tasks [default: two blocks per core side by \
-     side, of 256 to 2048]",
+    "Rows and columns of a block; a task computes at least two blocks side by side, and as many as \
+     make 256 columns [default: 128 to 1024, four blocks one above the other per core; in a small \
+     matrix two, of at least 16 rows]",
 );
 const BLOCK_OF_MATMUL: Help = (
     "block",

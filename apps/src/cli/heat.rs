@@ -18,11 +18,6 @@ pub(super) struct JacobiOptions {
     /// 2x3 [default: every rank has a band of rows]
     #[arg(long, value_name = "PYxPX", value_parser = grid)]
     grid: Option<[u32; 2]>,
-
-    /// Compute each block in a task of its own, instead of as many side by side as make long rows: more tasks
-    /// for many cores, and slower on caches
-    #[arg(long)]
-    single_blocks: bool,
 }
 
 impl JacobiOptions {
@@ -33,7 +28,7 @@ impl JacobiOptions {
         block: impl FnOnce(usize) -> usize,
     ) -> Result<Problem, Error> {
         let problem = self.heat.problem(steps, block)?;
-        Ok(problem.on_grid(self.grid).in_single_blocks(self.single_blocks))
+        Ok(problem.on_grid(self.grid))
     }
 }
 
@@ -78,6 +73,11 @@ pub(super) struct HeatOptions {
     #[arg(long, value_name = "B", value_parser = number_within(Problem::EXTENTS))]
     block: Option<usize>,
 
+    /// Compute each block in a task of its own, instead of as many side by side as make long rows:
+    /// more tasks for many cores, and more time for each cell
+    #[arg(long)]
+    single_blocks: bool,
+
     /// Steps to compute
     #[arg(long, value_name = "T", value_parser = number_within(Problem::STEPS))]
     steps: Option<usize>,
@@ -117,6 +117,7 @@ impl HeatOptions {
         let (rows, cols) = self.rows.zip(self.cols).unwrap_or((size, size));
         let block = self.block.or(usual).unwrap_or_else(|| block(cols));
         let steps = self.steps.unwrap_or(steps);
-        Problem::new(rows, cols, block, steps, sources)?.until(self.tolerance)
+        let problem = Problem::new(rows, cols, block, steps, sources)?;
+        problem.in_single_blocks(self.single_blocks).until(self.tolerance)
     }
 }

@@ -1,12 +1,12 @@
 //! Bulk-synchronous threads: one band of rows per worker, a barrier after every front.
 //!
-//! Block columns cut the bands into blocks. In front `f`, worker `w` computes the blocks of its
-//! band whose column `j` and step `t` satisfy `j + 2 t = f - w`: their inputs were computed in
-//! earlier fronts, and they do not depend on each other. So every worker has work in every front
-//! but the first and last few.
+//! Block columns cut the bands. In front `f`, worker `w` computes the parts of its band whose column
+//! `j` and step `t` satisfy `j + 2 t = f - w`: their inputs were computed in earlier fronts, and they
+//! do not depend on each other. So every worker has work in every front but the first and last few,
+//! unless there is only one column.
 //!
 //! Workers own their bands and read copies of their neighbours' outermost rows from shelves, a
-//! piece for each block. One buffer per piece is enough: a piece written in one front is read in
+//! piece for each column. One buffer per piece is enough: a piece written in one front is read in
 //! the next, and replaced in the one after that at the earliest.
 //!
 //! With a tolerance, the fronts of a period end before those of the next begin.
@@ -18,9 +18,9 @@ use parking_lot::Mutex;
 use talpf_runtime::Clock;
 use talpf_traces::State;
 
+use super::block::strips;
 use super::{Problem, Solution, kernel};
 use crate::heat::{Border, Periods, TeamChanges, Temperatures, largest_change};
-use crate::partition::pieces;
 use crate::run::{Machine, Observer, ThreadTrace, team};
 use crate::{Error, Matrix};
 
@@ -31,7 +31,7 @@ use crate::{Error, Matrix};
 pub fn solve(problem: &Problem, machine: Machine, observer: &Observer) -> Result<Solution, Error> {
     let machine = machine.at_most(1, problem.rows());
     let workers = machine.workers();
-    let columns: Vec<_> = pieces(1..problem.cols() + 1, problem.block()).collect();
+    let columns: Vec<_> = strips(problem).collect();
     let shelf = |_| Shelf {
         first: columns.iter().map(|_| Mutex::default()).collect(),
         last: columns.iter().map(|_| Mutex::default()).collect(),
@@ -65,7 +65,7 @@ struct Team<'a> {
     border: Border,
     /// Shelves of the workers.
     shelves: Vec<Shelf>,
-    /// Columns of every block.
+    /// Columns of every block column.
     columns: Vec<Range<usize>>,
     changes: TeamChanges,
     barrier: Barrier,
@@ -145,7 +145,7 @@ impl Team<'_> {
         change
     }
 
-    /// Copies the neighbours' rows over a block: the row above of this step, the row below of the
+    /// Copies the neighbours' rows over a column: the row above of this step, the row below of the
     /// last.
     fn take(&self, matrix: &mut Matrix, worker: usize, column: usize, step: usize) {
         let (cols, last) = (self.columns[column].clone(), matrix.rows() - 1);

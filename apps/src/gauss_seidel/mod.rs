@@ -4,33 +4,26 @@
 //!
 //! One matrix is enough, and half as many steps do as much as with Jacobi; but a block needs the
 //! blocks above and to the left of it in the same step, and those below and to the right in the
-//! previous step. So work moves over the matrix in wavefronts. Variants differ in the time that a
+//! previous step. So work moves over the matrix in wavefronts. A task computes a strip: some blocks
+//! side by side. Strips above each other are a block column. Variants differ in the time that a
 //! rank waits for its neighbours' parts of the wavefronts; all give bitwise the result of
 //! [`serial`].
 
+mod block;
 pub mod fork_join;
 pub mod kernel;
 pub mod serial;
 mod tasks;
 
-use talpf_runtime::cores;
-
 use crate::Error;
 use crate::heat::PERIOD;
 use crate::run::{self, App, ForkJoin, Measure, Serial, Tasks, Variant};
 
+pub use self::block::block;
 pub use crate::heat::{Problem, Temperatures};
 
 /// Solved problem.
 pub type Solution = run::Solution<Temperatures>;
-
-/// Returns the default number of rows and columns of a block of a matrix with `cols` columns: two
-/// blocks side by side for each core, so that a wavefront has work for all. In smaller blocks more of
-/// the time goes to the beginning and the end of each group of rows, where not all rows are computed
-/// at once; larger ones exceed the cache.
-pub fn block(cols: usize) -> usize {
-    (cols / (2 * cores())).clamp(256, 2048)
-}
 
 /// Gauss-Seidel solver as an application.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ pub struct Problem {
     grid: Option<[u32; 2]>,
     /// Residual at which a run ends before its last step.
     tolerance: Option<f64>,
-    /// `true` if each task of Jacobi computes one block.
+    /// `true` if each task computes one block.
     single_blocks: bool,
 }
 
@@ -60,13 +60,13 @@ impl Problem {
         Self { grid, ..self }
     }
 
-    /// Lets each task of Jacobi compute one block if `single_blocks`, instead of as many side by side as make
-    /// long rows: as the benchmarks of the thesis, and slower on real caches.
+    /// Lets each task compute one block if `single_blocks`, instead of as many side by side as make
+    /// long rows: as the benchmarks of the thesis, with more time for each cell.
     pub fn in_single_blocks(self, single_blocks: bool) -> Self {
         Self { single_blocks, ..self }
     }
 
-    /// Returns `true` if each task of Jacobi computes one block.
+    /// Returns `true` if each task computes one block.
     pub(crate) fn has_single_blocks(&self) -> bool {
         self.single_blocks
     }

@@ -12,7 +12,7 @@ use crate::{error_of, stdout_of, talpf, talpf_with, value, variants_of};
 /// Small runs whose sizes do not divide.
 const SMALL: [&str; 9] = [
     "jacobi --rows 37 --cols 23 --block 8 --steps 9",
-    "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
+    "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 9",
     "nbody --particles 101 --block 10 --steps 3",
     "matmul --size 61 --block 8 --iterations 3",
     "matmul-g --size 61 --block 8 --iterations 3",
@@ -122,7 +122,7 @@ fn replay_is_shown_in_results_and_traces() {
     let json = folder.path().join("a.json");
     for run in [
         "jacobi --rows 37 --cols 23 --block 8 --steps 9 --variant talpf-msg",
-        "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9 --variant tampi",
+        "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 9 --variant tampi",
         "nbody --particles 101 --block 10 --steps 3 --variant talpf-get",
         "kmeans --points 101 --block 10 --steps 3 --variant talpf-cached-ack",
     ] {

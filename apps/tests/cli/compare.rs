@@ -85,7 +85,7 @@ fn weak_scaling_gives_every_rank_as_much() {
     let folder = tempdir().unwrap();
     for app in [
         "jacobi --size 16 --steps 3 --block 4",
-        "gauss-seidel --size 16 --steps 3 --block 4",
+        "gauss-seidel --size 16 --steps 3 --block 4 --single-blocks",
         "nbody --particles 40 --steps 2 --block 4",
         "matmul --size 20 --iterations 2 --block 4",
         "matmul-g --size 20 --iterations 2 --block 4",

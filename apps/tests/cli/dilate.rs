@@ -11,7 +11,7 @@ use crate::{error_of, stdout_of, talpf, talpf_with, value, variants_of};
 /// Runs whose sizes do not divide.
 pub(crate) const SMALL: [&str; 8] = [
     "jacobi --rows 37 --cols 23 --block 8 --steps 5",
-    "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5",
+    "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5",
     "nbody --particles 101 --block 10 --steps 2",
     "matmul --size 61 --block 8 --iterations 2",
     "matmul-g --size 61 --block 8 --iterations 2",
@@ -36,7 +36,8 @@ fn every_variant_with_ranks_has_the_bits_of_serial() {
 
 #[test]
 fn a_slow_rank_is_slower_than_its_virtual_cores() {
-    let run = "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --ranks 4 --cores-per-rank 2";
+    let run = "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5 --ranks 4 \
+               --cores-per-rank 2";
     let text = stdout_of(&talpf(&format!("{run} --dilate 20 --slow-rank 1:3 --check")));
     assert!(value(&text, "verified").starts_with("yes"), "{text}");
 }

@@ -14,7 +14,7 @@ const RUNS: [(&str, &[&str]); 6] = [
         &["lpf", "talpf-default", "talpf-cached-ack", "talpf-raw-cached", "talpf-get", "tampi"],
     ),
     (
-        "gauss-seidel --rows 300 --cols 200 --block 32 --steps 5",
+        "gauss-seidel --rows 300 --cols 200 --block 32 --single-blocks --steps 5",
         &["lpf", "talpf-default", "talpf-lanes"],
     ),
     (

@@ -15,7 +15,7 @@ fn tasks_of_every_rank_of_every_application_are_drawn() {
     for run in [
         &format!("{RUN} --variant talpf-cached"),
         &format!("{RUN} --variant tampi"),
-        "gauss-seidel --quiet --size 16 --block 8 --steps 3 --ranks 2",
+        "gauss-seidel --quiet --size 16 --block 8 --single-blocks --steps 3 --ranks 2",
         "nbody --quiet --particles 64 --block 16 --steps 2 --ranks 2",
         "matmul --quiet --size 16 --block 8 --iterations 2 --ranks 2",
         "matmul-g --quiet --size 16 --block 8 --iterations 2 --ranks 4",

@@ -48,7 +48,11 @@ fn messages_are_those_of_one_process() {
         ("-n 2", JACOBI, 2),
         ("-n 4", JACOBI, 4),
         ("-n 2 --ranks-per-process 2", JACOBI, 4),
-        ("-n 2", "gauss-seidel --size 64 --block 16 --steps 9 --variant talpf-lanes --quiet", 2),
+        (
+            "-n 2",
+            "gauss-seidel --size 64 --block 16 --single-blocks --steps 9 --variant talpf-lanes --quiet",
+            2,
+        ),
         ("-n 2", "matmul --size 40 --block 8 --iterations 2 --variant talpf-get --quiet", 2),
     ] {
         let one = tempdir().unwrap();

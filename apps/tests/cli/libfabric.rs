@@ -41,8 +41,14 @@ fn every_one_sided_variant_is_serial_over_libfabric() {
             (5, "jacobi --size 40 --block 8 --steps 9"),
             (2, "jacobi --size 40 --block 8 --steps 9 --grid 2x2 --ranks 4"),
             (3, "jacobi --rows 37 --cols 23 --block 8 --steps 9 --replay"),
-            (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-lanes"),
-            (3, "gauss-seidel --rows 37 --cols 23 --block 8 --steps 5 --variant talpf-notify"),
+            (
+                3,
+                "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5 --variant talpf-lanes",
+            ),
+            (
+                3,
+                "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 5 --variant talpf-notify",
+            ),
             (2, "nbody --particles 101 --block 10 --steps 2"),
             (2, "matmul --size 61 --block 8 --iterations 2 --variant talpf-get"),
             (4, "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get"),

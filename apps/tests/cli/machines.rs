@@ -90,7 +90,10 @@ fn two_machines_with_two_processes_are_serial() {
             "shm within 2 machines, tcp between them",
         ),
         ("jacobi --size 40 --steps 9 --grid 2x2 --transport tcp", "tcp between 2 machines"),
-        ("gauss-seidel --size 40 --block 8 --steps 5", "shm within 2 machines, tcp between them"),
+        (
+            "gauss-seidel --size 40 --block 8 --single-blocks --steps 5",
+            "shm within 2 machines, tcp between them",
+        ),
         ("nbody --particles 101 --block 10 --steps 2", "shm within 2 machines, tcp between them"),
         (
             "matmul-g --size 29 --block 8 --iterations 2 --variant talpf-get",

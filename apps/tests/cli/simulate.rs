@@ -11,7 +11,7 @@ use crate::{error_of, stdout_of, talpf, talpf_with, value, variants_of};
 /// Small runs whose sizes do not divide, of applications that run in virtual time.
 const SMALL: [&str; 6] = [
     "jacobi --rows 37 --cols 23 --block 8 --steps 9",
-    "gauss-seidel --rows 37 --cols 23 --block 8 --steps 9",
+    "gauss-seidel --rows 37 --cols 23 --block 8 --single-blocks --steps 9",
     "nbody --particles 101 --block 10 --steps 3",
     "matmul --size 61 --block 8 --iterations 3",
     "kmeans --points 1001 --clusters 7 --block 100 --steps 3",
@@ -90,16 +90,18 @@ fn whatever_is_printed_says_simulated_and_names_the_profile() {
 #[test]
 fn single_blocks_are_a_task_each() {
     let folder = tempdir().unwrap();
-    let tasks = |more: &str| {
-        let options = format!("jacobi --size 64 --block 16 --steps 5 --check {more}");
+    let tasks = |app: &str, more: &str| {
+        let options = format!("{app} --size 64 --block 16 --steps 5 --check {more}");
         let (text, _, _) = simulated(&options, folder.path());
         assert!(value(&text, "verified").starts_with("yes"), "{text}");
-        let prv = folder.path().join("jacobi.prv");
+        let prv = folder.path().join(format!("{app}.prv"));
         let summary = talpf_traces::Summary::of(prv).unwrap();
-        summary.tasks["jacobi"].tasks
+        summary.tasks[app].tasks
     };
-    assert_eq!(tasks("--single-blocks"), 4 * 4 * 5);
-    assert_eq!(tasks(""), 4 * 5);
+    for app in ["jacobi", "gauss-seidel"] {
+        assert_eq!(tasks(app, "--single-blocks"), 4 * 4 * 5);
+        assert_eq!(tasks(app, ""), 4 * 5);
+    }
 }
 
 #[test]

@@ -32,7 +32,8 @@ const WITH_RANKS: [Variant; 6] = [
 ];
 
 fn problem([rows, cols, block, steps]: [usize; 4]) -> Problem {
-    Problem::new(rows, cols, block, steps, heat::default_sources()).unwrap()
+    let problem = Problem::new(rows, cols, block, steps, heat::default_sources()).unwrap();
+    problem.in_single_blocks(true)
 }
 
 fn textbook(problem: &Problem) -> Matrix {
@@ -78,6 +79,18 @@ fn tasks_are_serial_for_any_shape() {
     for variant in WITH_RANKS {
         for shape in SHAPES {
             check::<GaussSeidel>(variant, &problem(shape), &[1, 3, shape[0].min(16)], &[2]);
+        }
+    }
+}
+
+#[test]
+fn every_variant_is_serial_with_several_strips_side_by_side() {
+    // Strips of 259 columns and of 256: the last ones of 83 and of one.
+    for shape in [[9, 601, 7, 6], [9, 257, 16, 6]] {
+        let problem = problem(shape).in_single_blocks(false);
+        check::<GaussSeidel>(Variant::ForkJoin, &problem, &[1], &[1, 2, 3]);
+        for variant in WITH_RANKS {
+            check::<GaussSeidel>(variant, &problem, &[1, 3, 9], &[1, 2]);
         }
     }
 }

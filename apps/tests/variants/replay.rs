@@ -63,14 +63,17 @@ fn jacobi_is_serial_for_any_shape() {
 
 #[test]
 fn gauss_seidel_is_serial_on_any_number_of_ranks_and_workers() {
-    check::<GaussSeidel>(&heat([61, 67, 8, 12]), &RANKS, &[1, 3]);
+    check::<GaussSeidel>(&heat([61, 67, 8, 12]).in_single_blocks(true), &RANKS, &[1, 3]);
 }
 
 #[test]
 fn gauss_seidel_is_serial_for_any_shape() {
     for shape in SHAPES {
-        check::<GaussSeidel>(&heat(shape), &[1, 3, shape[0].min(16)], &[2]);
+        let problem = heat(shape).in_single_blocks(true);
+        check::<GaussSeidel>(&problem, &[1, 3, shape[0].min(16)], &[2]);
     }
+    // Several strips side by side.
+    check::<GaussSeidel>(&heat([9, 601, 7, 6]), &[1, 3], &[2]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{check, check_each};
 
 fn problem([rows, cols, block, steps]: [usize; 4], tolerance: f64) -> Problem {
     let problem = Problem::new(rows, cols, block, steps, heat::default_sources()).unwrap();
-    problem.until(Some(tolerance)).unwrap()
+    problem.in_single_blocks(true).until(Some(tolerance)).unwrap()
 }
 
 fn largest_change(old: &Matrix, new: &Matrix) -> f64 {
@@ -81,6 +81,13 @@ fn every_variant_ends_as_serial_does() {
         check_all::<Jacobi>(&problem, ranks, workers);
         check_all::<GaussSeidel>(&problem, ranks, workers);
     }
+}
+
+#[test]
+fn strips_of_several_blocks_end_as_serial_does() {
+    let problem = problem([9, 300, 7, 1000], 1e-2).in_single_blocks(false);
+    check_all::<Jacobi>(&problem, &[2], &[2]);
+    check_all::<GaussSeidel>(&problem, &[2], &[2]);
 }
 
 #[test]

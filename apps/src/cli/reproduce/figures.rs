@@ -175,13 +175,13 @@ impl Figure {
                 // Enough steps that the first and the last ones, in which some ranks wait, are few.
                 let (cols, steps) = (size.blocks(128), size.steps(50));
                 let rows = if is_weak { size.blocks(32) * ranks } else { size.blocks(256) };
-                Problem::GaussSeidel(heat(rows, cols, 64, steps)?)
+                Problem::GaussSeidel(heat(rows, cols, 64, steps)?.in_single_blocks(true))
             }
             AppName::GaussSeidelReference => {
                 // 16384 x 16384 in blocks of 512, where the work does not grow.
                 let (cols, steps) = (size.blocks(32), size.steps(50));
                 let rows = if is_weak { size.blocks(4) * ranks } else { cols };
-                Problem::GaussSeidel(heat(rows, cols, 512, steps)?)
+                Problem::GaussSeidel(heat(rows, cols, 512, steps)?.in_single_blocks(true))
             }
             AppName::Nbody | AppName::NbodyWithPriorities => {
                 let doublings = [4, 16].iter().filter(|least| ranks >= **least).count();

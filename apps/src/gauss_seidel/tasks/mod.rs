@@ -34,6 +34,7 @@ use ndarray::Axis;
 use talpf_runtime::{In, Ix2, Lookahead, Matrix, Region, Scope};
 
 use self::exchange::RowExchange;
+use super::block::strips;
 use super::kernel::{self, Ring};
 use super::{Problem, Solution, WORK};
 use crate::Error;
@@ -133,9 +134,10 @@ impl<'r> Band<'r> {
         border: &Border,
     ) -> Result<Self, Error> {
         let block = input.problem.block();
-        let columns: Vec<_> = pieces(1..input.problem.cols() + 1, block).collect();
-        let parts = input.problem.decomposition(ctx.size())?.in_pieces(block, block);
-        let field = input.problem.field(ctx, input.machine, &parts, border, (block, block))?;
+        let columns: Vec<_> = strips(&input.problem).collect();
+        let strip = (block, columns[0].len());
+        let parts = input.problem.decomposition(ctx.size())?.in_pieces(strip.0, strip.1);
+        let field = input.problem.field(ctx, input.machine, &parts, border, strip)?;
         let exchange = RowExchange::new(ctx, &parts, &field, columns.len()).await?;
         let rows = pieces(1..field.rows() - 1, block).count();
         let residual = Residual::new(ctx, &input.problem, rows * columns.len()).await?;
@@ -179,9 +181,10 @@ impl<'r> Band<'r> {
         })
     }
 
-    /// Declares a task for every block, column by column, the order in which neighbours wait for
-    /// them, and the count of the step. If it is the step `last` of a period, each task computes its
-    /// largest change.
+    /// Declares a task for every strip, row by row, and the count of the step. Workers of a replayed
+    /// graph get tasks that are declared one after another. With whole rows of strips they share few
+    /// lines of the cache; with columns, one for each row of cells. If it is the step `last` of a
+    /// period, each task computes its largest change.
     fn declare_step<'a>(
         &'a self,
         step: Step<'_, 'a>,
@@ -191,8 +194,8 @@ impl<'r> Band<'r> {
         let matrix = &self.field;
         let checked = self.residual.in_step(step, number, last);
         let mut blocks = 0..;
-        for cols in &self.columns {
-            for rows in pieces(1..matrix.rows() - 1, self.block) {
+        for rows in pieces(1..matrix.rows() - 1, self.block) {
+            for cols in self.columns.iter().cloned() {
                 let (left, right) = (cols.start - 1..cols.start, cols.end..cols.end + 1);
                 let core = self.speed.core();
                 let task = step
