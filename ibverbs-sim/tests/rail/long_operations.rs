@@ -412,7 +412,8 @@ fn join(folder: &Path, process: u32, choice: &OfiChoice) -> OfiRail {
     end.join(&addresses, wire("control"), 7, TIMEOUT).unwrap()
 }
 
-/// Starts this program again, as process 1.
+/// Starts this program again, as process 1. A library that is left in the middle of operations may
+/// crash as it closes, and leaves a report in the current folder: that of the run, which is removed.
 fn start(folder: &Path, provider: &str) -> Child {
     for name in ["exchange", "control"] {
         fs::create_dir_all(folder.join(name)).unwrap();
@@ -421,6 +422,7 @@ fn start(folder: &Path, provider: &str) -> Child {
         .args(["--exact", "long_operations::child_that_writes_and_is_written_to", "--ignored"])
         .env(FOLDER, folder)
         .env(PROVIDER, provider)
+        .current_dir(folder)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
