@@ -86,10 +86,9 @@ fn blocks() -> String {
     format!(
         "jacobi {} at 256, {} at 1024 (one strip of blocks a core, if its part of both matrices is at \
          most three quarters of its second level of the cache; up to twice that level, an eighth of \
-         it; otherwise 64 KiB, or one row), gauss-seidel {} (128 to \
-         1024 rows, four blocks one above the other a core; in a small matrix two, of at least 16 \
-         rows), nbody {} (four a core, of 64 to 512), matmul {} (two a \
-         core, of 64 to 256)",
+         it; otherwise 64 KiB, or one row), gauss-seidel {} (128 to 1024 rows, four blocks one above \
+         the other a core; in a small matrix two, of at least 16 rows), nbody {} (four a core, of 64 \
+         to 512), matmul {} (two a core, of 64 to 256)",
         jacobi::block(256),
         jacobi::block(1024),
         gauss_seidel::block(1024),

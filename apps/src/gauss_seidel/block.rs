@@ -10,8 +10,8 @@ use crate::partition::pieces;
 /// Smallest number of cells in a row of a strip, except the last: at the beginning and the end of a
 /// row the kernel computes fewer rows at a time.
 const STRIP_COLUMNS: usize = 256;
-/// Smallest number of blocks in a strip: those of large matrices are half as high as wide, so that
-/// twice as many tasks can wait for each other as with squares.
+/// Smallest number of blocks in a strip: it is half as high as wide, so that there are twice as many
+/// tasks as with squares of that width.
 const STRIP_BLOCKS: usize = 2;
 
 /// Smallest number of rows of a block by default: a strip of them takes some microseconds.

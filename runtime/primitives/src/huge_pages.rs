@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "advises the kernel about memory")]
 
 /// Bytes of a huge page.
-const HUGE_PAGE: usize = 2 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 
 /// Asks the kernel for huge pages in memory that is hardly touched yet, if it is long enough to have
 /// one inside. A hint: where the kernel has none, nothing changes.

@@ -26,7 +26,7 @@ mod try_lock;
 mod unchecked;
 
 pub use self::barrier::{Barrier, DIFFER, Sleeper};
-pub use self::huge_pages::prefer_huge_pages;
+pub use self::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 pub use self::plain::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, OnceLock, Ordering, Parker,
     Unparker, fence, thread, thread_local, yield_now,

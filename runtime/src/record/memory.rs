@@ -4,9 +4,6 @@
 //! Under Miri it is a little memory that is usable at once.
 #![allow(unsafe_code, reason = "maps memory")]
 
-/// Bytes of a huge page.
-pub(super) const HUGE_PAGE: usize = 2 << 20;
-
 #[cfg(not(miri))]
 pub(super) use self::mapped::{allowed, make_usable, reserve};
 #[cfg(miri)]
@@ -20,8 +17,7 @@ mod mapped {
         Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect,
     };
     use rustix::process::{Resource, getrlimit};
-
-    use super::HUGE_PAGE;
+    use talpf_primitives::HUGE_PAGE;
 
     /// Returns the bytes of address space that this process may have.
     pub(crate) fn allowed() -> usize {

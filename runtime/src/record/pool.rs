@@ -1,10 +1,10 @@
 //! The pool of task records, one for the process.
 //!
 //! Records lie side by side in address space that is reserved once. A piece of it is made usable at
-//! a time, and a chunk of records is made in it at a time. They are never freed or moved, so an index refers to the same record for ever and a stale
-//! index reads a record of a later generation, never freed memory. So bottom maps, edges and wakers
-//! refer to tasks without counting references. Every thread keeps a few free records to itself and
-//! trades them with the pool a batch at a time.
+//! a time, and a chunk of records is made in it at a time. They are never freed or moved, so an
+//! index refers to the same record for ever and a stale index reads a record of a later generation,
+//! never freed memory. So bottom maps, edges and wakers refer to tasks without counting references.
+//! Every thread keeps a few free records to itself and trades them with the pool a batch at a time.
 #![allow(unsafe_code, reason = "turns indices into references to reserved memory")]
 
 use std::alloc::{Layout, handle_alloc_error};
@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
+use talpf_primitives::HUGE_PAGE;
 
 use super::{Record, memory};
 use crate::error::Error;
@@ -20,7 +21,7 @@ use crate::error::Error;
 const CHUNK: usize = 1 << 10;
 /// Number of records whose memory is made usable at once: a huge page of them. Small pages hold
 /// eight records each, and most tasks of a large graph would miss the TLB.
-const PIECE: usize = (memory::HUGE_PAGE / size_of::<Record>()).next_multiple_of(CHUNK);
+const PIECE: usize = (HUGE_PAGE / size_of::<Record>()).next_multiple_of(CHUNK);
 /// Largest number of records that can be in use at once, if address space is not scarce.
 const MOST: usize = 1 << 24;
 /// Divisor for the part of a limit of address space that records may take.
@@ -28,12 +29,11 @@ const SHARE: usize = 16;
 /// Number of records reserved so that a spawn that has begun can always end.
 const RESERVE: usize = CHUNK;
 const BATCH: usize = 64;
+/// Largest number of free records that a thread keeps.
+const KEPT: usize = 2 * BATCH;
 
 #[cfg(not(talpf_loom))]
 const _: () = assert!(MOST.is_multiple_of(PIECE) && PIECE >= 2 * RESERVE);
-
-/// Largest number of free records that a thread keeps.
-const KEPT: usize = 2 * BATCH;
 
 /// The index of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,9 +81,8 @@ static LIMIT: AtomicU32 = AtomicU32::new((MOST - RESERVE) as u32);
 pub(crate) fn record(id: RecordId) -> &'static Record {
     let first = FIRST.load(Ordering::Acquire);
     debug_assert!(!first.is_null());
-    // SAFETY: an index is only made by `grow`, after its record was, in one mapping, and
-    // ids of indices only. A thread that has an id got it from there by hand-overs that
-    // synchronise.
+    // SAFETY: an index is only made by `grow`, after its record was, in one mapping, and ids of
+    // indices only. A thread that has an id got it from there by hand-overs that synchronise.
     let record = unsafe { first.add(id.0 as usize) };
     // SAFETY: as above; records are not freed or moved.
     unsafe { &*record }
