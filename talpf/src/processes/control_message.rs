@@ -69,6 +69,8 @@ pub(super) enum ControlMessage<'a> {
     Failed { first: Rank, reason: &'a str },
     /// Reports that the sender needs nothing more. It only answers from then on.
     Finished,
+    /// Reports that the sender knows that all have finished, or that the run has failed. It may end at any time.
+    Left,
     /// Reports that the sender is idle, with its packet counts.
     Idle(&'a [u8]),
     /// Asks for the time of the receiver.
@@ -101,6 +103,7 @@ const PUTS: u8 = 18;
 const TICKET: u8 = 19;
 const TICKET_RECALL: u8 = 20;
 const TICKET_RETURN: u8 = 21;
+const LEFT: u8 = 22;
 
 impl<'a> ControlMessage<'a> {
     /// Returns what is sent before [the data](Self::data).
@@ -170,7 +173,7 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::ClockReading(ClockReading { here_ns, there_ns, error_ns }) => {
                 writer.numbers([here_ns, there_ns, error_ns]);
             }
-            ControlMessage::Idle(_) | ControlMessage::Finished => {}
+            ControlMessage::Idle(_) | ControlMessage::Finished | ControlMessage::Left => {}
         }
         writer
     }
@@ -206,6 +209,7 @@ impl<'a> ControlMessage<'a> {
             ControlMessage::Gather { .. } => GATHER,
             ControlMessage::Failed { .. } => FAILED,
             ControlMessage::Finished => FINISHED,
+            ControlMessage::Left => LEFT,
             ControlMessage::Idle(_) => IDLE,
             ControlMessage::InboxRequest { .. } => INBOX_REQUEST,
             ControlMessage::NotifiedPut { .. } => NOTIFIED_PUT,
@@ -323,6 +327,7 @@ impl<'a> ControlMessage<'a> {
                 return Some(ControlMessage::Published { slot, name_bytes, text });
             }
             FINISHED => ControlMessage::Finished,
+            LEFT => ControlMessage::Left,
             CLOCK_QUESTION => ControlMessage::ClockQuestion { number: reader.number()? },
             CLOCK_ANSWER => {
                 let (number, time_ns) = (reader.number()?, reader.number()?);
@@ -360,7 +365,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..22u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..23u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -409,6 +414,7 @@ mod tests {
                     let number = TicketNumber(number);
                     ControlMessage::TicketReturn { number, has_asked: raw }
                 }
+                LEFT => ControlMessage::Left,
                 _ => ControlMessage::Finished,
             };
             let envelope = Envelope { source: Rank(slot), target: Rank(number) };

@@ -5,6 +5,10 @@
 //! answers to all its requests. Messages that it sends later, because a window has opened late, are
 //! of no use to a rank that has finished, too.
 //!
+//! A process that knows that all have finished sends [`ControlMessage::Left`], and waits for that of the others:
+//! as long as one of them may send, the end of this process may take messages with it that others have not
+//! read. A connection of TCP that is closed with unread bytes is reset.
+//!
 //! If the run is traced, the clocks are read once all have finished.
 //!
 //! After a failure the others have [`LINGER`] to learn of it. In a run that hangs nobody runs tasks any more, and
@@ -19,6 +23,7 @@ use talpf_runtime::Clock;
 use super::control_message::ControlMessage;
 use super::{Processes, RemotePeer};
 use crate::error::Error;
+use crate::numbers::Rank;
 use crate::sync::Receiver;
 
 /// Longest wait for the other ranks after a failure, and for unsent packets.
@@ -46,31 +51,52 @@ impl Processes {
             self.send_to_all(self.speaker(), ControlMessage::Failed { first, reason });
         }
         self.send_to_all(self.speaker(), ControlMessage::Finished);
+        let group = &receiver.sender.group;
         let mut deadline_ns = None;
-        loop {
+        let mut is_late = || {
+            let now_ns = group.clock().now_ns();
+            now_ns > *deadline_ns.get_or_insert(now_ns + LINGER.as_nanos() as u64)
+        };
+        let failure = loop {
             let failure = receiver.sender.error();
             // A rank that is lost and has not finished fails the run, once its messages were read.
             let is_over =
                 |peer: &RemotePeer| peer.is_finished() || failure.is_some() && peer.has_vanished();
             let all_finished = self.peers.remotes().all(is_over);
-            let now_ns = receiver.sender.group.clock().now_ns();
-            let is_late = (all_finished || failure.is_some())
-                && now_ns > *deadline_ns.get_or_insert(now_ns + LINGER.as_nanos() as u64);
             if all_finished && failure.is_none() {
                 self.begin_readings(2);
             }
             let has_clocks = failure.is_some() || self.clocks.are_complete();
-            if is_late || (all_finished && has_clocks && !self.device.has_unsent()) {
-                return failure.map_or(Ok(()), Err);
+            if (all_finished || failure.is_some()) && is_late() || (all_finished && has_clocks) {
+                break failure;
             }
             self.join_termination();
-            receiver.sender.group.wait_for(POLL_PERIOD).await;
+            group.wait_for(POLL_PERIOD).await;
+        };
+        self.send_to_all(self.speaker(), ControlMessage::Left);
+        let all_left = || self.peers.remotes().all(RemotePeer::has_left);
+        while (!all_left() || self.device.has_unsent()) && !is_late() {
+            group.wait_for(POLL_PERIOD).await;
         }
+        failure.map_or(Ok(()), Err)
     }
 
-    /// Sends that the ranks of this process have finished, in a run that hangs, and waits until that is sent.
+    /// Notes that another process has finished.
+    pub(super) fn note_finished(&self, process: u32) {
+        self.distribution.of(process).for_each(|rank| self.names.end(Rank(rank)));
+        self.peers_of(process).for_each(RemotePeer::note_finished);
+    }
+
+    /// Iterates over the ranks of another process.
+    pub(super) fn peers_of(&self, process: u32) -> impl Iterator<Item = &RemotePeer> {
+        let ranks = self.distribution.of(process).map(Rank);
+        ranks.filter_map(|rank| self.peers.remote(rank))
+    }
+
+    /// Sends that this process has finished and left, in a run that hangs, and waits until that is sent.
     pub(crate) fn finish_hung(&self, clock: &Clock) {
         self.send_to_all(self.speaker(), ControlMessage::Finished);
+        self.send_to_all(self.speaker(), ControlMessage::Left);
         let start = clock.now();
         while self.device.has_unsent() && clock.now() - start < LINGER {
             self.progress();

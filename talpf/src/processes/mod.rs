@@ -446,13 +446,8 @@ impl Processes {
                 self.failure_sent.store(true, Ordering::SeqCst);
                 self.failure.fail_with_reason(first, reason);
             }
-            ControlMessage::Finished => {
-                let ranks = self.distribution.of(process).map(Rank);
-                ranks.clone().for_each(|rank| self.names.end(rank));
-                ranks
-                    .filter_map(|rank| self.peers.remote(rank))
-                    .for_each(RemotePeer::note_finished);
-            }
+            ControlMessage::Finished => self.note_finished(process),
+            ControlMessage::Left => self.peers_of(process).for_each(RemotePeer::note_left),
             ControlMessage::ClockQuestion { number } => {
                 self.take_clock_question(process, number)?;
             }

@@ -35,6 +35,8 @@ pub(crate) struct RemotePeer {
     distribution: Distribution,
     /// Set once the process of the peer has sent [`ControlMessage::Finished`].
     finished: AtomicBool,
+    /// Set once it has sent [`ControlMessage::Left`].
+    left: AtomicBool,
     /// Set once nothing of the peer lands here any more.
     cut_off: AtomicBool,
 }
@@ -67,6 +69,7 @@ impl RemotePeer {
             pairs: distribution.here().map(|_| Pair::default()).collect(),
             distribution,
             finished: AtomicBool::new(false),
+            left: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
         }
     }
@@ -303,8 +306,8 @@ impl RemotePeer {
         self.is_finished()
     }
 
-    /// Returns `true` if the peer has sent its last control message, and every operation that came
-    /// before has arrived in its round.
+    /// Returns `true` if the process of the peer has finished, and every operation that came before has
+    /// arrived in its round.
     pub(crate) fn has_nothing_left(&self, own: Rank) -> bool {
         self.is_finished() && self.pair(own).is_none_or(|pair| pair.eager.have_landed())
     }
@@ -365,17 +368,27 @@ impl RemotePeer {
         granted == 0 || self.cut_off.load(Ordering::Acquire)
     }
 
-    /// Returns `true` if the process of the peer has sent its last control message.
+    /// Returns `true` if the process of the peer has sent that it has finished.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
     }
 
-    /// Notes the last control message of the process of the peer.
+    /// Notes that the process of the peer has finished.
     pub(super) fn note_finished(&self) {
         self.finished.store(true, Ordering::Release);
     }
 
-    /// Returns `true` if the process of the peer is lost before it has sent its last control message.
+    /// Notes that the process of the peer may end at any time.
+    pub(super) fn note_left(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Returns `true` if the process of the peer needs no message of this one.
+    pub(super) fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire) || self.device.is_lost(self.process)
+    }
+
+    /// Returns `true` if the process of the peer is lost before it has sent that it has finished.
     pub(super) fn has_vanished(&self) -> bool {
         self.device.is_lost(self.process) && !self.is_finished()
     }

@@ -12,13 +12,21 @@ pub(crate) const COPIED: usize = 512;
 /// Number of the first slot that a program registers: the rails of these tests have some before.
 pub(crate) const FIRST_SLOT: u32 = 2;
 
-/// Returns the results of the ranks, or the error of one of them.
+/// Returns the results of the ranks, or the error of one of them: of one that did not fail by another one.
 pub(crate) fn run<R, F>(config: Config, main: impl Fn(Context) -> F + Sync) -> Result<Vec<R>, Error>
 where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     R: Send + 'static,
 {
-    run_all(config, main).into_iter().collect()
+    let mut ends = run_all(config, main);
+    let by_itself = |end: &Result<R, Error>| match end {
+        Ok(_) => false,
+        Err(error) => !matches!(error, Error::PeerFailed { .. }),
+    };
+    if let Some(failed) = ends.iter().position(by_itself) {
+        ends.swap(0, failed);
+    }
+    ends.into_iter().collect()
 }
 
 /// Asserts that every part is in the text of an error of a rank, or that it is the failure of a

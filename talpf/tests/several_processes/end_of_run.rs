@@ -123,7 +123,7 @@ impl Wire for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 const PLACEMENT: usize = 35;
 
 /// Makes a message of the rail of packets, with one packet of the device.

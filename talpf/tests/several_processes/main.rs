@@ -16,6 +16,7 @@ mod failed_registration;
 #[path = "../one_sided/common.rs"]
 mod in_one_process;
 mod killed;
+mod last_messages;
 mod late_failure;
 mod meeting;
 mod panicking_wire;
