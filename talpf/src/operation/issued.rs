@@ -27,6 +27,8 @@ pub(crate) struct Issued {
     parked: bool,
     /// `true` once the window table has noted the operation, to find conflicts.
     is_noted: bool,
+    /// `true` if a message of a remote target announces that the operation may go on.
+    is_announced: bool,
     at: Transfer,
     route: Route,
     /// The notification of an operation outside rounds, with its claim.
@@ -54,13 +56,14 @@ impl Issued {
     ) -> Self {
         let round = round.enter();
         let (wr_id, posted) = (None, 0);
-        let (awaited, parked, is_noted) = (true, false, false);
+        let (awaited, parked, is_noted, is_announced) = (true, false, false, false);
         let position = Position::start(&at);
         Issued {
             round,
             awaited,
             parked,
             is_noted,
+            is_announced,
             at,
             route,
             notified: None,
@@ -91,6 +94,7 @@ impl Issued {
     /// Posts the operation or parks it at its target. An operation that is returned has to be
     /// retried.
     pub(crate) fn attempt(mut self) -> Option<Self> {
+        self.is_announced = false;
         let round = Arc::clone(&self.round);
         let (origin, target) = (&round.sender, self.at.target);
         if let Some(error) = origin.error() {
@@ -179,6 +183,11 @@ impl Issued {
             && self.posted == 0
             && self.inline().is_some()
             && self.round.sender.peers.takes_together(self.round.rank, self.at.target)
+    }
+
+    /// Returns `true` if the last attempt has found no credit at a remote target.
+    pub(super) fn is_announced(&self) -> bool {
+        self.is_announced
     }
 
     pub(super) fn is_posted(&self) -> bool {
@@ -348,6 +357,10 @@ pub(super) fn refusal_of_notified(
 impl Landing for Issued {
     fn is_noted(&mut self) -> bool {
         std::mem::replace(&mut self.is_noted, true)
+    }
+
+    fn note_no_credit(&mut self) {
+        self.is_announced = true;
     }
 
     fn post(&mut self) -> Post {

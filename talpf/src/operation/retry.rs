@@ -25,14 +25,21 @@ const MISSES: usize = 64;
 
 impl Sender {
     /// Retries the queued operations. Once the rank has failed, all of them.
+    ///
+    /// Messages of other processes that give credit from now on ring the doorbell.
     #[cold]
     pub(crate) fn try_again(&self) {
+        if self.own.has_wire {
+            self.own.awaits_responses.set();
+        }
         let (mut queues, mut count) = self.retries.take();
+        let mut are_announced = !self.has_failed();
         let mut next = queues.first_key_value().map(|(first, _)| *first);
         while let Some(destination @ (target, sequence, _)) = next {
             let queue = queues.remove(&destination).unwrap_or_default();
             count -= queue.len();
-            let kept = attempt(queue, self);
+            let (kept, is_announced) = attempt(queue, self);
+            are_announced &= is_announced;
             let mut done = destination;
             if !kept.is_empty() {
                 count += kept.len();
@@ -45,34 +52,38 @@ impl Sender {
             next = after.map(|(destination, _)| *destination);
         }
         if !queues.is_empty() {
-            self.retries.give_back(queues, count);
-            self.own.wake_poller();
+            self.retries.give_back(queues, count, are_announced);
+            if !are_announced {
+                self.own.wake_poller();
+            }
         }
     }
 }
 
 /// Retries operations of one round to one target. Returns those that remain, with those that were
-/// just retried at the end.
-fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> VecDeque<Issued> {
-    let (mut left, mut misses) = (queue.len(), 0);
+/// just retried at the end, and whether a message announces when to retry them.
+fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> (VecDeque<Issued>, bool) {
+    let (mut left, mut misses, mut are_announced) = (queue.len(), 0, true);
     while left > 0 && (misses < MISSES || origin.has_failed()) {
         let first = queue.iter().take(PUTS.min(left));
         let together = first.take_while(|issued| issued.goes_together()).count();
         let (tried, missed) = if together > 1 && !origin.has_failed() {
             let kept = Chain::new(queue.drain(..together)).land(origin);
             let missed = kept.len();
+            are_announced &= missed == 0;
             queue.extend(kept);
             (together, missed)
         } else {
             let again = queue.pop_front().and_then(Issued::attempt);
             let missed = usize::from(again.is_some());
+            are_announced &= again.as_ref().is_none_or(Issued::is_announced);
             queue.extend(again);
             (1, missed)
         };
         left -= tried;
         misses = if tried == missed { misses + missed } else { 0 };
     }
-    queue
+    (queue, are_announced)
 }
 
 /// Short puts of one round to one rank.

@@ -1,7 +1,7 @@
 //! The operations that a rank has to retry (see `retry`).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use talpf_primitives::Mutex;
 
@@ -11,6 +11,8 @@ use crate::numbers::{LaneNumber, Rank, Round};
 pub(crate) struct RetryQueue<T> {
     queues: Mutex<Queues<T>>,
     count: AtomicUsize,
+    /// Set while an event announces when each operation is to be retried. Changed under the lock.
+    are_announced: AtomicBool,
 }
 
 /// The operations of a target that are retried one after another.
@@ -29,7 +31,8 @@ pub(super) type Queues<T> = BTreeMap<Destination, VecDeque<T>>;
 
 impl<T> Default for RetryQueue<T> {
     fn default() -> Self {
-        RetryQueue { queues: Mutex::default(), count: AtomicUsize::new(0) }
+        let (queues, count) = (Mutex::default(), AtomicUsize::new(0));
+        RetryQueue { queues, count, are_announced: AtomicBool::new(false) }
     }
 }
 
@@ -39,6 +42,7 @@ impl<T> RetryQueue<T> {
         // Often it is the only one.
         let queue = queues.entry(destination).or_insert_with(|| VecDeque::with_capacity(1));
         queue.push_back(operation);
+        self.are_announced.store(false, Ordering::Relaxed);
         self.count.store(self.len() + 1, Ordering::Relaxed);
     }
 
@@ -46,6 +50,12 @@ impl<T> RetryQueue<T> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    /// Returns `true` if there are operations and no event announces when they are to be retried.
+    #[inline]
+    pub(crate) fn has_unannounced(&self) -> bool {
+        self.len() > 0 && !self.are_announced.load(Ordering::Relaxed)
     }
 
     /// Takes all operations.
@@ -61,10 +71,12 @@ impl<T> RetryQueue<T> {
         (std::mem::take(&mut queues), count)
     }
 
-    /// Queues the `count` operations of `kept` before those that were added meanwhile.
-    pub(super) fn give_back(&self, kept: Queues<T>, count: usize) {
+    /// Queues the `count` operations of `kept` before those that were added meanwhile. An event announces when
+    /// those of `kept` are to be retried if `are_announced`.
+    pub(super) fn give_back(&self, kept: Queues<T>, count: usize, are_announced: bool) {
         let mut queues = self.queues.lock();
         let newer = std::mem::take(&mut *queues);
+        self.are_announced.store(are_announced && newer.is_empty(), Ordering::Relaxed);
         *queues = joined(kept, newer);
         self.count.store(self.len() + count, Ordering::Relaxed);
     }
@@ -117,8 +129,10 @@ mod tests {
         let many = [(1, 10), (2, 22), (2, 23), (2, 24), (3, 30), (4, 40)];
         for (older, newer) in [(&few[..], &many[..]), (&many[..], &few[..])] {
             let retries = RetryQueue::default();
-            retries.give_back(queues(newer), newer.len());
-            retries.give_back(queues(older), older.len());
+            retries.give_back(queues(newer), newer.len(), true);
+            assert!(!retries.has_unannounced());
+            retries.give_back(queues(older), older.len(), true);
+            assert!(retries.has_unannounced(), "those of two threads");
             assert_eq!(retries.len(), 8);
             let in_order = [older, newer].concat();
             let of_round = |round| in_order.iter().filter(move |(of, _)| *of == round);

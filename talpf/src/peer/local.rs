@@ -28,7 +28,7 @@ pub(crate) struct LocalPeer {
     /// Rung after a change that a sync may wait for.
     pub(crate) doorbell: Doorbell,
     pub(crate) poller: Sleeper,
-    /// Set before a sync waits for responses of other processes.
+    /// Set before a sync waits for responses of other processes, or operations for credit there.
     pub(crate) awaits_responses: ResponseFlag,
     /// `true` if other ranks are in other processes.
     pub(crate) has_wire: bool,

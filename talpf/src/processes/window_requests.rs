@@ -111,7 +111,7 @@ impl State {
     fn park<L: Landing>(
         &mut self,
         (wants, asks): (Wants, Asks),
-        operation: L,
+        mut operation: L,
         credits: usize,
     ) -> Result<u32, Outcome<L>> {
         if self.failed {
@@ -119,6 +119,7 @@ impl State {
         }
         let behind = |other: &Waiting| wants.is_behind(&other.wants);
         if self.waiting.len() >= credits && self.waiting.values().any(behind) {
+            operation.note_no_credit();
             return Err(Outcome::Retry(operation));
         }
         let number = loop {

@@ -199,12 +199,12 @@ impl Receiver {
     }
 
     /// Returns `true` if a sync may wait for something that brings no completion: room in a send
-    /// queue, credit at a target, an operation that another thread is landing.
+    /// queue, credit at a target of this process, an operation that another thread is landing.
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
         let own = self.own();
         own.doorbell.is_rung()
-            || self.sender.has_retries()
+            || self.sender.retries.has_unannounced()
             || own.windows.has_delayed()
             || own.notifications.has_delayed()
     }

@@ -1,8 +1,8 @@
-//! A flag of a rank that is set before one of its syncs waits for responses of other processes, until a thread
-//! that takes responses in takes it back.
+//! A flag of a rank that is set before one of its syncs waits for responses of other processes, or operations wait
+//! for credit there, until a thread that takes in what has come takes it back.
 //!
-//! No completion announces that a request without one was carried out. So the thread that takes in what
-//! other processes have sent rings the doorbells of ranks whose flags are set:
+//! No completion announces that a request without one was carried out, or that there is credit. So the thread that
+//! takes in what other processes have sent rings the doorbells of ranks whose flags are set:
 //!
 //! | the sync | the thread that takes in responses |
 //! |---|---|
@@ -11,7 +11,8 @@
 //! | checks for requests under way: waits if there are some | takes the flag back; if it was set, rings the doorbell |
 //!
 //! The two fences have an order. If that of the sync is first, the thread sees the flag; if that of the thread is
-//! first, the sync sees that the requests have ended.
+//! first, the sync sees that the requests have ended. For operations that are retried it is the same: they set the
+//! flag, fence, and ask for credit.
 
 use talpf_primitives::{AtomicBool, Ordering, fence};
 
@@ -20,8 +21,8 @@ use talpf_primitives::{AtomicBool, Ordering, fence};
 pub(crate) struct ResponseFlag(AtomicBool);
 
 impl ResponseFlag {
-    /// Sets the flag. The caller then checks for requests under way.
-    pub(super) fn set(&self) {
+    /// Sets the flag. The caller then checks for requests under way, or for credit.
+    pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }

@@ -43,6 +43,8 @@ pub(crate) trait Landing: Send {
     fn is_noted(&mut self) -> bool {
         false
     }
+    /// Notes that a remote target has no credit for the operation. A message announces when it may have some.
+    fn note_no_credit(&mut self) {}
     /// Returns `true` if the operation is the request of a remote rank for a window.
     #[inline]
     fn is_request(&self) -> bool {

@@ -1,8 +1,10 @@
 //! After the failure of a rank every process returns an error, whatever it waits for; that of the
 //! rank that failed is its own. What the others say depends on what reaches them first.
 
+use std::time::Duration;
+
 use crate::common::{self, Gate};
-use talpf::{Context, Error, Rank, SyncMode};
+use talpf::{Config, Context, Error, Rank, SyncMode};
 use talpf_runtime::Array;
 
 /// The waits of the others, which never end by themselves.
@@ -94,6 +96,30 @@ fn a_main_that_panics() {
 fn a_task_that_panics() {
     for what in WAITS {
         run(Failure::TaskPanics, what);
+    }
+}
+
+/// The others have put more than there is credit for, short ones or long ones, and sleep.
+#[test]
+fn a_rank_that_fails_while_others_wait_for_credit() {
+    for len in [1, 2 * common::COPIED] {
+        let config = Config { credits: 2, ..common::unwatched(3, 1) };
+        let ends = common::run_all(config, |ctx| async move {
+            let values = common::array(&ctx, vec![0u64; len])?;
+            ctx.register_local(&values)?;
+            let slot = ctx.register_global(&common::array(&ctx, vec![0u64; len])?).await?;
+            if ctx.rank() == Rank(0) {
+                ctx.group().wait_for(Duration::from_millis(50)).await;
+                return Err(Error::NoSuchSlot { slot: 99 });
+            }
+            for _ in 0..100 {
+                ctx.put(&values.all(), slot.at(Rank(0), 0))?;
+            }
+            ctx.sync(SyncMode::msg(0)).await?;
+            ctx.group().wait().await?;
+            Ok::<(), Error>(())
+        });
+        assert!(ends.iter().all(Result::is_err), "{ends:?}");
     }
 }
 

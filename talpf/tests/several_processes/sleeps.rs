@@ -124,3 +124,37 @@ fn a_task_whose_messages_find_no_room_sleeps_until_there_is_some() {
     // Naps of 200 us would be 250.
     assert!(*polls < 50, "{polls} polls while nothing happened");
 }
+
+/// Process 1 has put more than it has credit for, short ones or long ones, while process 0 takes nothing in.
+#[test]
+fn a_task_whose_operations_find_no_credit_sleeps_until_there_is_some() {
+    const PUTS: usize = 1_000;
+    for numbers in [1, 2 * common::COPIED] {
+        let config = Config { credits: 2, ..common::config(2, 1) };
+        let ends = run_both(&config, move |ctx, [_, of_second]| async move {
+            let inbox = common::array(&ctx, vec![0u64; PUTS * numbers])?;
+            let slot = ctx.register_global(&inbox).await?;
+            if ctx.rank() == Rank(1) {
+                let values: Vec<_> = (0..PUTS * numbers).map(|at| (at / numbers) as u64).collect();
+                let values = common::array(&ctx, values)?;
+                ctx.register_local(&values)?;
+                for at in (0..PUTS).map(|put| put * numbers) {
+                    ctx.put(&values.region(at..at + numbers), slot.at(Rank(0), at))?;
+                }
+                ctx.sync(SyncMode::msg(0)).await?;
+                return Ok((0, vec![]));
+            }
+            let sync = ctx.sync(SyncMode::msg(PUTS as u32)).window(&inbox.all()).spawn()?;
+            // The only worker takes nothing in meanwhile.
+            let watch = move || (0..TIMES).map(|_| polls_of(&of_second)).min().unwrap_or(0);
+            let polls = ctx.group().task("watch").run(watch)?.await?;
+            sync.await?;
+            Ok((polls, common::read(&ctx, &inbox).await?))
+        });
+        let (polls, values) = &ends[0];
+        assert!(values.iter().enumerate().all(|(at, value)| *value == (at / numbers) as u64));
+        // Naps of 200 us would be 250.
+        // Naps of a millisecond would be 40.
+        assert!(*polls < 10, "{polls} polls while nothing happened, {numbers} numbers each");
+    }
+}
