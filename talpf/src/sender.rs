@@ -136,6 +136,13 @@ impl Sender {
         self.retries.len() > 0
     }
 
+    /// Returns `true` if operations are to be retried, and it may be that nothing rings the doorbell for that.
+    #[inline]
+    pub(crate) fn has_unannounced_retries(&self) -> bool {
+        self.has_retries()
+            && (self.has_failed() || !self.retries.are_announced(&self.own.awaits_credit))
+    }
+
     /// Returns the number of operations under way.
     pub(crate) fn outstanding(&self) -> usize {
         self.pending.len() + self.retries.len()

@@ -27,8 +27,8 @@ pub(crate) struct Issued {
     parked: bool,
     /// `true` once the window table has noted the operation, to find conflicts.
     is_noted: bool,
-    /// `true` if a message of a remote target announces that the operation may go on.
-    is_announced: bool,
+    /// `true` if the last attempt has found no credit.
+    lacks_credit: bool,
     at: Transfer,
     route: Route,
     /// The notification of an operation outside rounds, with its claim.
@@ -56,14 +56,14 @@ impl Issued {
     ) -> Self {
         let round = round.enter();
         let (wr_id, posted) = (None, 0);
-        let (awaited, parked, is_noted, is_announced) = (true, false, false, false);
+        let (awaited, parked, is_noted, lacks_credit) = (true, false, false, false);
         let position = Position::start(&at);
         Issued {
             round,
             awaited,
             parked,
             is_noted,
-            is_announced,
+            lacks_credit,
             at,
             route,
             notified: None,
@@ -94,7 +94,7 @@ impl Issued {
     /// Posts the operation or parks it at its target. An operation that is returned has to be
     /// retried.
     pub(crate) fn attempt(mut self) -> Option<Self> {
-        self.is_announced = false;
+        self.lacks_credit = false;
         let round = Arc::clone(&self.round);
         let (origin, target) = (&round.sender, self.at.target);
         if let Some(error) = origin.error() {
@@ -185,9 +185,9 @@ impl Issued {
             && self.round.sender.peers.takes_together(self.round.rank, self.at.target)
     }
 
-    /// Returns `true` if the last attempt has found no credit at a remote target.
-    pub(super) fn is_announced(&self) -> bool {
-        self.is_announced
+    /// Returns `true` if the last attempt has found no credit.
+    pub(super) fn lacks_credit(&self) -> bool {
+        self.lacks_credit
     }
 
     pub(super) fn is_posted(&self) -> bool {
@@ -360,7 +360,7 @@ impl Landing for Issued {
     }
 
     fn note_no_credit(&mut self) {
-        self.is_announced = true;
+        self.lacks_credit = true;
     }
 
     fn post(&mut self) -> Post {

@@ -1,7 +1,7 @@
 //! The retry queue of a rank: operations for which their target has no credit, or a send queue no
 //! room.
 //!
-//! Operations are retried at the next pass of the engine and when a target has credit again. Of
+//! Operations are retried at the next pass of the engine; those that lack credit once a target may have some. Of
 //! every target and lane (outside rounds, id) those of the first round are retried until some of them fail in a row,
 //! which are then queued last: so the time of a pass is in proportion to its successes, however
 //! many are queued, and all are retried at some time. Operations of later rounds wait, as they
@@ -16,6 +16,7 @@ use ibverbs_sim::RemoteAddress;
 
 use super::chain::{PUTS, post_chain};
 use super::issued::Issued;
+use super::retry_queue::Queues;
 use crate::numbers::{Rank, Round};
 use crate::sender::{RoundState, Sender};
 use crate::window::{Claim, Landing, Parked, Post, Together, TravelTogether};
@@ -25,21 +26,27 @@ const MISSES: usize = 64;
 
 impl Sender {
     /// Retries the queued operations. Once the rank has failed, all of them.
-    ///
-    /// Messages of other processes that give credit from now on ring the doorbell.
     #[cold]
     pub(crate) fn try_again(&self) {
-        if self.own.has_wire {
-            self.own.awaits_responses.set();
+        let retry = |queues, count| self.attempt_all(queues, count);
+        if self.retries.retry(&self.own.awaits_credit, retry) && self.has_unannounced_retries() {
+            self.own.wake_poller();
         }
-        let (mut queues, mut count) = self.retries.take();
-        let mut are_announced = !self.has_failed();
+    }
+
+    /// Retries operations. Returns those that remain, with their number, and whether all lack credit.
+    fn attempt_all(
+        &self,
+        mut queues: Queues<Issued>,
+        mut count: usize,
+    ) -> (Queues<Issued>, usize, bool) {
+        let mut lack_credit = true;
         let mut next = queues.first_key_value().map(|(first, _)| *first);
         while let Some(destination @ (target, sequence, _)) = next {
             let queue = queues.remove(&destination).unwrap_or_default();
             count -= queue.len();
-            let (kept, is_announced) = attempt(queue, self);
-            are_announced &= is_announced;
+            let (kept, kept_lack_credit) = attempt(queue, self);
+            lack_credit &= kept_lack_credit;
             let mut done = destination;
             if !kept.is_empty() {
                 count += kept.len();
@@ -51,39 +58,34 @@ impl Sender {
             let after = queues.range((Bound::Excluded(done), Bound::Unbounded)).next();
             next = after.map(|(destination, _)| *destination);
         }
-        if !queues.is_empty() {
-            self.retries.give_back(queues, count, are_announced);
-            if !are_announced {
-                self.own.wake_poller();
-            }
-        }
+        (queues, count, lack_credit)
     }
 }
 
 /// Retries operations of one round to one target. Returns those that remain, with those that were
-/// just retried at the end, and whether a message announces when to retry them.
+/// just retried at the end, and whether all of these lack credit.
 fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> (VecDeque<Issued>, bool) {
-    let (mut left, mut misses, mut are_announced) = (queue.len(), 0, true);
+    let (mut left, mut misses, mut lack_credit) = (queue.len(), 0, true);
     while left > 0 && (misses < MISSES || origin.has_failed()) {
         let first = queue.iter().take(PUTS.min(left));
         let together = first.take_while(|issued| issued.goes_together()).count();
         let (tried, missed) = if together > 1 && !origin.has_failed() {
-            let kept = Chain::new(queue.drain(..together)).land(origin);
+            let (kept, lack_room) = Chain::new(queue.drain(..together)).land(origin);
             let missed = kept.len();
-            are_announced &= missed == 0;
+            lack_credit &= !lack_room;
             queue.extend(kept);
             (together, missed)
         } else {
             let again = queue.pop_front().and_then(Issued::attempt);
             let missed = usize::from(again.is_some());
-            are_announced &= again.as_ref().is_none_or(Issued::is_announced);
+            lack_credit &= again.as_ref().is_none_or(Issued::lacks_credit);
             queue.extend(again);
             (1, missed)
         };
         left -= tried;
         misses = if tried == missed { misses + missed } else { 0 };
     }
-    (queue, are_announced)
+    (queue, lack_credit)
 }
 
 /// Short puts of one round to one rank.
@@ -100,11 +102,12 @@ impl Chain {
         Chain { claims, puts: RefCell::new(puts) }
     }
 
-    /// Passes the puts to the windows of their target. Returns those to be retried.
-    fn land(self, origin: &Sender) -> Vec<Issued> {
+    /// Passes the puts to the windows of their target. Returns those to be retried, and whether some wait for
+    /// something else than credit.
+    fn land(self, origin: &Sender) -> (Vec<Issued>, bool) {
         let mut kept = Vec::new();
         let Some((round, target)) = self.destination() else {
-            return kept;
+            return (kept, false);
         };
         let rest = origin.peers.land_together(round.request(target), &self);
         let mut retry = rest.retry.into_iter().peekable();
@@ -122,7 +125,7 @@ impl Chain {
             origin.peers.notify(target);
             round.progress_if_rung();
         }
-        kept
+        (kept, rest.lack_room)
     }
 
     fn destination(&self) -> Option<(Arc<RoundState>, Rank)> {

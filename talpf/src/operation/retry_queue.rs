@@ -1,18 +1,32 @@
 //! The operations that a rank has to retry (see `retry`).
+//!
+//! One thread retries at a time. If all lack credit, they are retried again only once a target, or a message of one, may
+//! have given some. A flag of the rank says whether that has been:
+//!
+//! | who retries | who gives credit |
+//! |---|---|
+//! | takes the operations, sets the flag, fences | gives credit, fences |
+//! | each operation asks for credit | takes the flag back; if it was set: fences, and rings the doorbell |
+//! | gives back those that lack it, fences | |
+//! | checks the flag: has them retried unless it is set | |
+//!
+//! Who answers the doorbell may find the operations taken. Then who retries sees that the flag was taken back.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use talpf_primitives::Mutex;
+use talpf_primitives::{AtomicBool, AtomicUsize, Mutex, Ordering, TryLock, fence};
 
 use crate::numbers::{LaneNumber, Rank, Round};
+use crate::sync::ResponseFlag;
 
 /// The operations that one rank has to retry.
 pub(crate) struct RetryQueue<T> {
     queues: Mutex<Queues<T>>,
     count: AtomicUsize,
-    /// Set while an event announces when each operation is to be retried. Changed under the lock.
-    are_announced: AtomicBool,
+    /// Held by the thread that retries.
+    retrying: TryLock<()>,
+    /// Set if all that were last retried lack credit, and none was added since. Changed under the lock.
+    lack_credit: AtomicBool,
 }
 
 /// The operations of a target that are retried one after another.
@@ -32,7 +46,8 @@ pub(super) type Queues<T> = BTreeMap<Destination, VecDeque<T>>;
 impl<T> Default for RetryQueue<T> {
     fn default() -> Self {
         let (queues, count) = (Mutex::default(), AtomicUsize::new(0));
-        RetryQueue { queues, count, are_announced: AtomicBool::new(false) }
+        let (retrying, lack_credit) = (TryLock::default(), AtomicBool::new(false));
+        RetryQueue { queues, count, retrying, lack_credit }
     }
 }
 
@@ -42,7 +57,7 @@ impl<T> RetryQueue<T> {
         // Often it is the only one.
         let queue = queues.entry(destination).or_insert_with(|| VecDeque::with_capacity(1));
         queue.push_back(operation);
-        self.are_announced.store(false, Ordering::Relaxed);
+        self.lack_credit.store(false, Ordering::Relaxed);
         self.count.store(self.len() + 1, Ordering::Relaxed);
     }
 
@@ -52,38 +67,62 @@ impl<T> RetryQueue<T> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns `true` if there are operations and no event announces when they are to be retried.
+    /// Returns `true` if the operations lack credit, and none was given since they were last retried. `awaits_credit`
+    /// is the flag of their rank.
     #[inline]
-    pub(crate) fn has_unannounced(&self) -> bool {
-        self.len() > 0 && !self.are_announced.load(Ordering::Relaxed)
+    pub(crate) fn are_announced(&self, awaits_credit: &ResponseFlag) -> bool {
+        self.lack_credit.load(Ordering::Relaxed) && awaits_credit.is_set()
     }
 
     /// Takes all operations.
     pub(crate) fn drain(&self) -> impl Iterator<Item = T> {
-        self.take().0.into_values().flatten()
+        self.take_all().0.into_values().flatten()
+    }
+
+    /// Retries all operations: `retry` returns those that remain with their number, and whether all lack credit.
+    /// Returns `true` if some remain: the caller then checks whether they [lack credit](Self::are_announced).
+    /// `awaits_credit` is the flag of their rank.
+    ///
+    /// A thread that finds another one retrying leaves the operations to that.
+    pub(super) fn retry(
+        &self,
+        awaits_credit: &ResponseFlag,
+        retry: impl FnOnce(Queues<T>, usize) -> (Queues<T>, usize, bool),
+    ) -> bool {
+        let Some(retrying) = self.retrying.try_lock() else { return false };
+        let (queues, count) = self.take_all();
+        awaits_credit.set();
+        let (kept, count, lack_credit) = retry(queues, count);
+        let remain = !kept.is_empty();
+        if remain {
+            self.give_back(kept, count, lack_credit);
+        }
+        drop(retrying);
+        fence(Ordering::SeqCst);
+        remain
     }
 
     /// Takes all operations, and their number.
-    pub(super) fn take(&self) -> (Queues<T>, usize) {
+    fn take_all(&self) -> (Queues<T>, usize) {
         let mut queues = self.queues.lock();
         let count = self.len();
         self.count.store(0, Ordering::Relaxed);
         (std::mem::take(&mut queues), count)
     }
 
-    /// Queues the `count` operations of `kept` before those that were added meanwhile. An event announces when
-    /// those of `kept` are to be retried if `are_announced`.
-    pub(super) fn give_back(&self, kept: Queues<T>, count: usize, are_announced: bool) {
+    /// Queues the `count` operations of `kept`, which all lack credit if `lack_credit`, before those that were added
+    /// meanwhile.
+    fn give_back(&self, kept: Queues<T>, count: usize, lack_credit: bool) {
         let mut queues = self.queues.lock();
         let newer = std::mem::take(&mut *queues);
-        self.are_announced.store(are_announced && newer.is_empty(), Ordering::Relaxed);
+        self.lack_credit.store(lack_credit && newer.is_empty(), Ordering::Relaxed);
         *queues = joined(kept, newer);
         self.count.store(self.len() + count, Ordering::Relaxed);
     }
 }
 
 /// Returns all operations, of each destination those of `first` before the others. The time is that of the fewer
-/// ones: of two threads that retry at once, one has taken all operations and the other only what came last.
+/// ones: those that remain, or those that came meanwhile.
 fn joined<T>(mut first: Queues<T>, mut rest: Queues<T>) -> Queues<T> {
     if first.len() < rest.len() {
         for (destination, queue) in first {
@@ -120,7 +159,7 @@ mod tests {
         for (round, operation) in operations {
             queue.push((Rank(0), Sequence::Notification(0), Round(*round)), *operation);
         }
-        queue.take().0
+        queue.take_all().0
     }
 
     #[test]
@@ -129,15 +168,80 @@ mod tests {
         let many = [(1, 10), (2, 22), (2, 23), (2, 24), (3, 30), (4, 40)];
         for (older, newer) in [(&few[..], &many[..]), (&many[..], &few[..])] {
             let retries = RetryQueue::default();
+            let awaits_credit = ResponseFlag::default();
+            awaits_credit.set();
             retries.give_back(queues(newer), newer.len(), true);
-            assert!(!retries.has_unannounced());
+            assert!(retries.are_announced(&awaits_credit));
             retries.give_back(queues(older), older.len(), true);
-            assert!(retries.has_unannounced(), "those of two threads");
+            assert!(
+                !retries.are_announced(&awaits_credit),
+                "the newer ones may have come meanwhile"
+            );
             assert_eq!(retries.len(), 8);
             let in_order = [older, newer].concat();
             let of_round = |round| in_order.iter().filter(move |(of, _)| *of == round);
             let expected = (1..=4).flat_map(of_round).map(|(_, operation)| *operation);
             assert_eq!(retries.drain().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
         }
+    }
+}
+
+#[cfg(all(test, talpf_loom))]
+mod loom_tests {
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicBool, AtomicU32};
+    use loom::thread;
+
+    use super::*;
+
+    /// A rank with an operation, and its target.
+    #[derive(Default)]
+    struct Shared {
+        retries: RetryQueue<()>,
+        awaits_credit: ResponseFlag,
+        has_credit: AtomicBool,
+        landed: AtomicU32,
+    }
+
+    impl Shared {
+        /// Retries the operation, as long as it is there and may have credit.
+        fn retry(&self) {
+            while self.retries.len() > 0 && !self.retries.are_announced(&self.awaits_credit) {
+                let remain = self.retries.retry(&self.awaits_credit, |queues, count| {
+                    if !self.has_credit.load(Ordering::Acquire) {
+                        return (queues, count, true);
+                    }
+                    self.landed.fetch_add(count as u32, Ordering::Relaxed);
+                    (Queues::new(), 0, true)
+                });
+                if !remain {
+                    break;
+                }
+            }
+        }
+
+        fn give_credit(&self) {
+            self.has_credit.store(true, Ordering::Release);
+            fence(Ordering::SeqCst);
+            if self.awaits_credit.take() {
+                fence(Ordering::SeqCst);
+                self.retry();
+            }
+        }
+    }
+
+    #[test]
+    fn loom_an_operation_lands_once_there_is_credit() {
+        loom::model(|| {
+            let shared = Arc::new(Shared::default());
+            shared.retries.push((Rank(0), Sequence::Notification(0), Round(0)), ());
+            let target = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.give_credit())
+            };
+            shared.retry();
+            target.join().unwrap();
+            assert_eq!(shared.landed.load(Ordering::Relaxed), 1, "an operation is forgotten");
+        });
     }
 }

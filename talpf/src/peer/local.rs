@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use crossbeam_utils::CachePadded;
 use ibverbs_sim::{Error as DeviceError, PostError};
+use talpf_primitives::{Ordering, fence};
 use talpf_runtime::service::{SPARE_POLLS_BESIDE_TASKS, Sleeper};
 
 use crate::endpoint::Endpoint;
@@ -28,8 +29,10 @@ pub(crate) struct LocalPeer {
     /// Rung after a change that a sync may wait for.
     pub(crate) doorbell: Doorbell,
     pub(crate) poller: Sleeper,
-    /// Set before a sync waits for responses of other processes, or operations for credit there.
+    /// Set before a sync waits for responses of other processes.
     pub(crate) awaits_responses: ResponseFlag,
+    /// Set before operations are retried, which wait for credit then.
+    pub(crate) awaits_credit: ResponseFlag,
     /// `true` if other ranks are in other processes.
     pub(crate) has_wire: bool,
     /// `true` if what is posted to the rank arrives later, in virtual time: posters do not advance
@@ -51,8 +54,6 @@ pub(crate) trait Engine: Send + Sync {
     fn progress_if_rung(&self);
     /// Makes a pass if there is anything to do.
     fn poll(&self);
-    /// Retries the operations of the rank, which has credit again.
-    fn resume(&self);
     /// Returns `true` if the rank has ended a round with a sync.
     fn has_ended(&self, lane: LaneNumber, round: Round) -> bool;
 }
@@ -75,6 +76,7 @@ impl LocalPeer {
             doorbell: Doorbell::new(),
             poller: Sleeper::default(),
             awaits_responses: ResponseFlag::default(),
+            awaits_credit: ResponseFlag::default(),
             has_wire,
             is_distant,
             engine: ArcSwapOption::empty(),
@@ -126,8 +128,21 @@ impl LocalPeer {
     /// Retries the operations of the rank, which has credit again.
     #[cold]
     pub(crate) fn resume(&self) {
+        fence(Ordering::SeqCst);
+        self.ring_for_credit();
         if let Some(engine) = &*self.engine.load() {
-            engine.0.resume();
+            engine.0.progress_if_rung();
+        }
+    }
+
+    /// Rings the doorbell if operations of the rank wait for credit, for a thread that may have given some and fenced
+    /// since.
+    #[inline]
+    pub(crate) fn ring_for_credit(&self) {
+        if self.awaits_credit.take() {
+            // Before the pass that takes the operations (`operation/retry_queue.rs`).
+            fence(Ordering::SeqCst);
+            self.ring_doorbell();
         }
     }
 

@@ -322,11 +322,16 @@ impl Processes {
         self.distribution.here().filter_map(|rank| self.peers.local(Rank(rank)))
     }
 
-    /// Rings the doorbells of the ranks of this process whose syncs wait for responses: some may have come.
+    /// Rings the doorbells of the ranks of this process whose syncs wait for responses, or whose operations for
+    /// credit: some may have come.
     fn ring_for_responses(&self) {
         fence(Ordering::SeqCst);
-        let waiting = self.here().filter(|peer| peer.awaits_responses.take());
-        waiting.for_each(LocalPeer::ring_doorbell);
+        for peer in self.here() {
+            peer.ring_for_credit();
+            if peer.awaits_responses.take() {
+                peer.ring_doorbell();
+            }
+        }
     }
 
     /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: responses may have come

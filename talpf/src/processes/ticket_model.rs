@@ -291,7 +291,8 @@ impl Model {
             true
         };
         let has_landed = self.has_landed();
-        let (freed, _) = self.table.open(LANE, round, (0, area), true, guard, (&has_landed, &send));
+        let (freed, _) =
+            self.table.open((LANE, round), [((0, area), guard)], true, (&has_landed, &send));
         self.run_deferred(freed);
         self.round.1 = true;
     }

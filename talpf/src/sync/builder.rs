@@ -9,7 +9,7 @@ use talpf_traces::Event;
 
 use super::active_sync::{ActiveSync, Stage};
 use super::declared_windows::{DeclaredWindow, DeclaredWindows, Opens, add_areas_of};
-use super::opening::{open, spawn_opening};
+use super::opening::{Gathering, open, spawn_opening};
 use super::receiver::Receiver;
 use super::{SyncHandle, SyncMode};
 use crate::double_buffered_channel::BufferGuards;
@@ -18,6 +18,9 @@ use crate::iteration::Iteration;
 use crate::lane_address::LaneAddress;
 use crate::sender::RoundState;
 use crate::window::{Area, Areas, Kind};
+
+/// Windows for which room is made, for each that there is, as more are declared.
+const GROWTH: usize = 3;
 
 /// A builder of a sync, with its mode and the windows in which operations of peers may land.
 ///
@@ -94,7 +97,11 @@ impl<'s, 'r, S> SyncBuilder<'s, 'r, S> {
 
     #[inline]
     fn push(mut self, kind: Kind, opens: Opens<'r>) -> Self {
-        self.windows.push(DeclaredWindow { kind, opens });
+        let windows = &mut self.windows;
+        if windows.len() == windows.capacity() {
+            windows.reserve_exact(GROWTH * windows.len());
+        }
+        windows.push(DeclaredWindow { kind, opens });
         self
     }
 }
@@ -132,7 +139,7 @@ impl<'r> SyncBuilder<'_, 'r> {
     /// Spawns the sync of the closed round.
     fn spawn_of(&mut self, round: &Arc<RoundState>) -> Result<(), Error> {
         let fails = |error: &Error| round.sender.fail(error);
-        let mut areas = Areas::default();
+        let mut areas = Areas::with_capacity(self.windows.len());
         self.find_areas(round, &mut areas).inspect_err(fails)?;
         // A few windows open before they are declared: puts that arrive earlier are parked, at a
         // cost to their posters. Operations find one of many windows only once all are declared.
@@ -140,7 +147,7 @@ impl<'r> SyncBuilder<'_, 'r> {
         if many {
             round.declare(&mut areas);
         }
-        let is_held = self.open_windows(round, areas.as_slice()).inspect_err(fails)?;
+        let is_held = self.open_windows(round, areas.as_slice(), many).inspect_err(fails)?;
         if !many && !round.is_declared() {
             round.declare(&mut areas);
         }
@@ -150,14 +157,24 @@ impl<'r> SyncBuilder<'_, 'r> {
 
     /// Opens the windows, or spawns the tasks that do. Returns `true` if a task of a window that is
     /// written to holds the group.
-    fn open_windows(&mut self, round: &Arc<RoundState>, areas: &[Area]) -> Result<bool, Error> {
+    fn open_windows(
+        &mut self,
+        round: &Arc<RoundState>,
+        areas: &[Area],
+        many: bool,
+    ) -> Result<bool, Error> {
         let mut is_held = false;
         let is_only = areas.len() == 1;
+        let end = many.then(|| Gathering::begin(round, areas.len()));
+        let gathering = end.as_ref().map(|end| &end.0);
         for (window, area) in self.windows.drain(..).zip(areas.iter().copied().enumerate()) {
             match window.opens {
-                Opens::Now { guard, .. } => open(round, area, is_only, guard),
+                Opens::Now { guard, .. } => match gathering {
+                    Some(gathering) => gathering.open((area, guard)),
+                    None => open(round, is_only, [(area, guard)]),
+                },
                 Opens::Task(region) => {
-                    spawn_opening(round, area, is_only, &region)?;
+                    spawn_opening(round, area, is_only, &region, gathering)?;
                     is_held |= window.kind != Kind::Read;
                 }
             }

@@ -60,7 +60,7 @@ impl Deferred {
         if let Some(mut follows) = self.notified.take() {
             sender.peers.follow_up(sender.rank(), &mut follows);
         }
-        if sender.has_retries() {
+        if sender.has_unannounced_retries() {
             sender.try_again();
         }
     }

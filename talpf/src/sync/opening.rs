@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use talpf_primitives::Mutex;
 use talpf_runtime::Region;
 
 use crate::error::Error;
@@ -9,16 +10,73 @@ use crate::held_guard::HeldGuard;
 use crate::sender::RoundState;
 use crate::window::{Area, HasLanded, Kind, SendTicket, Ticket};
 
-/// Spawns the task that opens a window, perhaps the only one, once its region is free.
+/// A window by its number and area, with the guard of its region.
+type Opened = ((usize, Area), HeldGuard);
+
+/// Most windows that wait to be opened together.
+const GATHERED: usize = 128;
+
+/// Windows of one sync that open together, as their regions are free while the tasks of the others are spawned. Peers
+/// that put into them meanwhile would fight for the lock of the windows.
+pub(super) struct Gathering {
+    round: Arc<RoundState>,
+    /// `None` once all tasks are spawned.
+    opened: Mutex<Option<Vec<Opened>>>,
+}
+
+impl Gathering {
+    /// Gathers windows of a round, which has so many, until the end is dropped.
+    pub(super) fn begin(round: &Arc<RoundState>, windows: usize) -> EndOfGathering {
+        let opened = Mutex::new(Some(Vec::with_capacity(windows.min(GATHERED))));
+        EndOfGathering(Arc::new(Gathering { round: Arc::clone(round), opened }))
+    }
+
+    /// Opens a window, alone or together with others.
+    pub(super) fn open(&self, window: Opened) {
+        let mut opened = self.opened.lock();
+        let Some(gathered) = &mut *opened else {
+            drop(opened);
+            return open(&self.round, false, [window]);
+        };
+        gathered.push(window);
+        if gathered.len() == GATHERED {
+            let gathered = std::mem::replace(gathered, Vec::with_capacity(GATHERED));
+            drop(opened);
+            open(&self.round, false, gathered);
+        }
+    }
+}
+
+/// The end of a gathering, with which the windows open that are gathered.
+pub(super) struct EndOfGathering(pub(super) Arc<Gathering>);
+
+impl Drop for EndOfGathering {
+    fn drop(&mut self) {
+        let gathered = self.0.opened.lock().take().unwrap_or_default();
+        if !gathered.is_empty() {
+            open(&self.0.round, false, gathered);
+        }
+    }
+}
+
+/// Spawns the task that opens a window once its region is free: perhaps the only one, or with others.
 pub(super) fn spawn_opening(
     round: &Arc<RoundState>,
     window: (usize, Area),
     is_only: bool,
     region: &Region<'_, ()>,
+    gathering: Option<&Arc<Gathering>>,
 ) -> Result<(), Error> {
     let task = round.sender.group.task("expose").communicates().inline();
     let mut unopened = Unopened::new(round);
-    let mut open = move |guard| open(unopened.opened(), window, is_only, guard);
+    let gathering = gathering.cloned();
+    let mut open = move |guard| {
+        let round = unopened.opened();
+        match &gathering {
+            Some(gathering) => gathering.open((window, guard)),
+            None => open(round, is_only, [(window, guard)]),
+        }
+    };
     match window.1.kind {
         Kind::Update | Kind::Write => {
             task.inout(region).spawn(move |guard| open(guard.into()))?;
@@ -28,8 +86,8 @@ pub(super) fn spawn_opening(
     Ok(())
 }
 
-/// Opens a window of `round`, perhaps the only one, with the guard of its region.
-pub(super) fn open(round: &RoundState, window: (usize, Area), is_only: bool, guard: HeldGuard) {
+/// Opens windows of `round`, perhaps the only one.
+pub(super) fn open(round: &RoundState, is_only: bool, opened: impl IntoIterator<Item = Opened>) {
     let RoundState { sender, rank, lane, number, .. } = round;
     let (own, peers) = (&sender.own, &sender.peers);
     let has_landed = |source| peers.has_landed(source, *rank);
@@ -38,7 +96,7 @@ pub(super) fn open(round: &RoundState, window: (usize, Area), is_only: bool, gua
         source.is_some_and(|source| source.give_ticket(*rank, ticket))
     };
     let links = (&has_landed as HasLanded<'_>, &send_ticket as SendTicket<'_>);
-    let (freed, is_declared) = own.windows.open(*lane, *number, window, is_only, guard, links);
+    let (freed, is_declared) = own.windows.open((*lane, *number), opened, is_only, links);
     if is_declared {
         round.note_declared();
     }

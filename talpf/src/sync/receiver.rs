@@ -199,12 +199,12 @@ impl Receiver {
     }
 
     /// Returns `true` if a sync may wait for something that brings no completion: room in a send
-    /// queue, credit at a target of this process, an operation that another thread is landing.
+    /// queue, an operation that another thread is landing.
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
         let own = self.own();
         own.doorbell.is_rung()
-            || self.sender.retries.has_unannounced()
+            || self.sender.has_unannounced_retries()
             || own.windows.has_delayed()
             || own.notifications.has_delayed()
     }
@@ -252,13 +252,6 @@ impl Engine for Receiver {
 
     fn poll(&self) {
         Receiver::poll(self);
-    }
-
-    fn resume(&self) {
-        if self.sender.has_retries() {
-            self.sender.try_again();
-        }
-        Receiver::progress_if_rung(self);
     }
 
     fn has_ended(&self, lane: LaneNumber, round: Round) -> bool {

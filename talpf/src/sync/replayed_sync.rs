@@ -78,7 +78,7 @@ impl ReplayedSync {
         let round = self.lane.open_of_iteration();
         self.declare_many(&round);
         let areas = self.areas.as_slice();
-        open(&round, (number, areas[number]), areas.len() == 1, guard);
+        open(&round, areas.len() == 1, [((number, areas[number]), guard)]);
     }
 
     /// Closes the open round and begins its sync.

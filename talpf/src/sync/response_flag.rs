@@ -1,8 +1,9 @@
-//! A flag of a rank that is set before one of its syncs waits for responses of other processes, or operations wait
-//! for credit there, until a thread that takes in what has come takes it back.
+//! A flag of a rank that is set before it waits for what no completion announces, until a thread by which that has
+//! come takes the flag back. A rank has two of them.
 //!
-//! No completion announces that a request without one was carried out, or that there is credit. So the thread that
-//! takes in what other processes have sent rings the doorbells of ranks whose flags are set:
+//! One is for syncs that wait for responses of other processes: no completion announces that a request without one was
+//! carried out. So the thread that takes in what other processes have sent rings the doorbells of ranks whose flags are
+//! set:
 //!
 //! | the sync | the thread that takes in responses |
 //! |---|---|
@@ -11,8 +12,9 @@
 //! | checks for requests under way: waits if there are some | takes the flag back; if it was set, rings the doorbell |
 //!
 //! The two fences have an order. If that of the sync is first, the thread sees the flag; if that of the thread is
-//! first, the sync sees that the requests have ended. For operations that are retried it is the same: they set the
-//! flag, fence, and ask for credit.
+//! first, the sync sees that the requests have ended.
+//!
+//! The other one is for operations that wait for credit (`operation/retry_queue.rs`).
 
 use talpf_primitives::{AtomicBool, Ordering, fence};
 
@@ -32,6 +34,12 @@ impl ResponseFlag {
     #[inline]
     pub(crate) fn take(&self) -> bool {
         self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::AcqRel)
+    }
+
+    /// Returns `true` if nobody has taken the flag back.
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
     }
 }
 

@@ -68,7 +68,8 @@ fn spawn_opening(
     let round = Arc::clone(second);
     Ok(task.spawn(move |guard| {
         let passed_on = PassedOn { guard: Some(guard.into()), round, window: of_second };
-        open(unopened.opened(), of_first, false, HeldGuard::Other(Box::new(passed_on)));
+        let guard = HeldGuard::Other(Box::new(passed_on));
+        open(unopened.opened(), false, [(of_first, guard)]);
     })?)
 }
 
@@ -90,7 +91,7 @@ impl OtherGuard for PassedOn {
 impl Drop for PassedOn {
     fn drop(&mut self) {
         if let Some(guard) = self.guard.take() {
-            open(&self.round, self.window, false, guard);
+            open(&self.round, false, [(self.window, guard)]);
         }
     }
 }

@@ -28,6 +28,12 @@ pub(crate) struct Areas {
 pub(super) const FEW: usize = 8;
 
 impl Areas {
+    /// Makes room for the areas of so many windows.
+    #[inline]
+    pub(crate) fn with_capacity(windows: usize) -> Self {
+        Areas { each: SmallVec::with_capacity(windows), index: None }
+    }
+
     /// Adds the area of the next window. [`Areas::sort`] follows the last one.
     #[inline]
     pub(crate) fn push(&mut self, area: Area) {
@@ -100,7 +106,8 @@ struct Band {
 impl Index {
     fn new(areas: &[Area]) -> Self {
         let filled = (0u32..).zip(areas).filter(|(_, area)| !area.rect.is_empty());
-        let mut sorted: Vec<(u32, &Area)> = filled.collect();
+        let mut sorted: Vec<(u32, &Area)> = Vec::with_capacity(areas.len());
+        sorted.extend(filled);
         let band = |area: &Area| {
             let access: SlotAccess = (area.slot, area.kind.changes());
             (access, area.rect.row, area.rect.row_end)

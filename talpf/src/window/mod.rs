@@ -34,6 +34,7 @@ mod conflicts;
 mod idle_windows;
 mod in_flight;
 mod landing;
+mod opening;
 mod posting;
 mod round;
 mod state;

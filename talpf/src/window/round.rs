@@ -72,6 +72,8 @@ impl RoundWindows {
     /// Declares the windows, of which some may be known. Returns parked operations that none
     /// covers. `credits` are the numbers of parked operations by source.
     pub(super) fn declare(&mut self, areas: &mut Areas, credits: &mut [usize]) -> Vec<Waiting> {
+        // At once, as each reallocation may wait for another thread that allocates.
+        self.windows.reserve(areas.as_slice().len().saturating_sub(self.windows.len()));
         for (number, area) in areas.as_slice().iter().enumerate() {
             self.know(number, *area);
         }
@@ -287,6 +289,7 @@ impl RoundWindows {
         if !self.parked.is_empty() {
             self.parked.drain(..).for_each(&mut refuse);
         }
+        guards.reserve(self.known as usize);
         for window in self.windows() {
             window.area = None;
             if let Phase::Open(guard) = std::mem::take(&mut window.phase) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
+use smallvec::SmallVec;
 use talpf_primitives::Mutex;
 
 use super::landing::{
@@ -12,9 +13,8 @@ use super::landing::{
 };
 use super::round::{Admission, Waiting, Window, unpark};
 use super::state::{State, end_in_window, round_of};
-use super::tickets::SendTicket;
-use super::{Area, Areas, Claim, Freed};
-use crate::held_guard::{HeldGuard, PoisonOnDrop};
+use super::{Areas, Claim, Freed};
+use crate::held_guard::PoisonOnDrop;
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
 
@@ -32,7 +32,7 @@ pub(crate) struct WindowTable {
     delayed: CachePadded<AtomicBool>,
     /// Number of times that a window has opened while a peer waited for one, wrapping. Changed under
     /// the lock. On a cache line of its own, as peers poll it.
-    opened: CachePadded<AtomicU32>,
+    pub(super) opened: CachePadded<AtomicU32>,
     /// Begins a cache line, as peers come here with every put.
     pub(super) state: CachePadded<Mutex<State>>,
 }
@@ -98,7 +98,7 @@ impl WindowTable {
             return self.post_outside(at, claim, operation, has_landed);
         }
         state.note_posting(lane, round);
-        let State { idle, is_awaited, lanes, parked, tickets, failed } = &mut *state;
+        let State { idle, is_awaited, lanes, parked, refused, tickets, failed } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
@@ -121,6 +121,8 @@ impl WindowTable {
                     windows.park(at, Waiting { claim, operation: operation.park() });
                     Outcome::Parked
                 } else {
+                    note_refused(refused, claim.source);
+                    operation.note_no_credit();
                     Outcome::Retry(operation)
                 };
                 return (outcome, freed);
@@ -190,14 +192,14 @@ impl WindowTable {
                     let claims = run.map(|index| operations.claim(index));
                     state.note_in_flight((lane, round, at), claims, has_landed);
                 }
-                _ => rest.retry.extend(run),
+                _ => rest.retry_for_room(run),
             }
         }
         if next == operations.len() {
             return rest;
         }
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, tickets, failed, .. } = &mut *state;
+        let State { idle, lanes, parked, refused, tickets, failed, .. } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             rest.refused = Some(next);
@@ -224,7 +226,7 @@ impl WindowTable {
                             let claims = (first..next).map(|index| operations.claim(index));
                             windows.note_flying(claims, has_landed);
                         }
-                        _ => rest.retry.extend(first..next),
+                        _ => rest.retry_for_room(first..next),
                     }
                 }
                 Admission::WaitFlag(at) if self.has_credit(parked, claim.source) => {
@@ -234,7 +236,10 @@ impl WindowTable {
                     windows.park(at, Waiting { claim, operation });
                     rest.has_parked = true;
                 }
-                Admission::WaitFlag(_) => rest.retry.push(first),
+                Admission::WaitFlag(_) => {
+                    note_refused(refused, claim.source);
+                    rest.retry.push(first);
+                }
                 Admission::Refused => {
                     rest.refused.get_or_insert(first);
                 }
@@ -264,8 +269,9 @@ impl WindowTable {
     ) -> Freed {
         let mut state = self.state.lock();
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, tickets, .. } = &mut *state;
+        let State { idle, lanes, parked, refused, tickets, .. } = &mut *state;
         let mut freed = Freed::default();
+        freed.resume(refused);
         let Some(windows) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return freed;
         };
@@ -291,63 +297,13 @@ impl WindowTable {
         freed
     }
 
-    /// Opens a window with the guard of its region; operations parked for it land, and remote ranks that
-    /// will put into it get tickets. A few windows may open before all are declared.
-    ///
-    /// This also declares the only window of a round, unless an operation is parked that it does
-    /// not cover; returns `true` if so. A lock of its own would take the cache line from peers.
-    pub(crate) fn open(
-        &self,
-        lane: LaneNumber,
-        round: Round,
-        window: (usize, Area),
-        is_only: bool,
-        guard: HeldGuard,
-        (has_landed, send): (HasLanded<'_>, SendTicket<'_>),
-    ) -> (Freed, bool) {
-        let mut state = self.state.lock();
-        let State { idle, is_awaited, lanes, parked, tickets, failed } = &mut *state;
-        let mut freed = Freed::default();
-        let mut is_declared = false;
-        match round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none()) {
-            Some(windows) => {
-                is_declared = is_only && windows.declare_only(window.1);
-                let at = (lane, round, window.0);
-                let (area, takes_more) = (window.1, !windows.is_ending() && !self.notes);
-                let window = windows.open(window, guard);
-                window.admit_parked(at, parked, has_landed, &mut freed);
-                self.note_delayed(window);
-                if takes_more && !tickets.are_none() {
-                    tickets.give(at, window, (has_landed, send));
-                }
-                if takes_more && window.is_idle() {
-                    idle.add(at, &area);
-                }
-                if std::mem::take(is_awaited) {
-                    let opened = self.opened.load(Ordering::Relaxed);
-                    self.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
-                }
-            }
-            None => {
-                // The round ended before its region was free: nothing was expected in it, or the
-                // run has failed.
-                let failed = failed.clone();
-                drop(state);
-                drop(match failed {
-                    Some(reason) => Ok(PoisonOnDrop::new(guard, &reason)),
-                    None => Err(guard),
-                });
-            }
-        }
-        (freed, is_declared)
-    }
-
     /// Admits parked operations for which the overlapping ones have landed. After a failure, closes
     /// the windows whose admitted operations have landed.
     pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, parked, failed, .. } = &mut *state;
+        let State { lanes, parked, refused, failed, .. } = &mut *state;
         let mut freed = Freed::default();
+        freed.resume(refused);
         let mut delayed = false;
         let rounds = lanes.iter_mut().enumerate().flat_map(|(lane, rounds)| {
             let lane = LaneNumber(lane as u8);
@@ -407,7 +363,7 @@ impl WindowTable {
     ) -> Result<EndedRound, Unended> {
         let mut state = self.state.lock();
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, tickets, .. } = &mut *state;
+        let State { idle, lanes, parked, refused, tickets, .. } = &mut *state;
         idle.forget(lane, round);
         let mut over = EndedRound::default();
         let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
@@ -419,6 +375,7 @@ impl WindowTable {
             return Err(if are_out { Unended::Tickets } else { Unended::Landing });
         }
         ended.empty(parked, &mut over);
+        over.freed.resume(refused);
         let rounds = &mut lanes[lane.index()];
         debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
         rounds.pass();
@@ -453,6 +410,14 @@ impl WindowTable {
     #[inline]
     pub(crate) fn opened(&self) -> u32 {
         self.opened.load(Ordering::Relaxed)
+    }
+}
+
+/// Notes that an operation of a source has found no credit.
+#[cold]
+fn note_refused(refused: &mut SmallVec<[Rank; 2]>, source: Rank) {
+    if !refused.contains(&source) {
+        refused.push(source);
     }
 }
 

@@ -56,7 +56,7 @@ fn the_only_window_is_declared_as_it_opens_unless_something_is_parked_that_it_do
         let (early, early_fate) = put(&guard);
         assert!(matches!(land(&table, 0, claim(0, index, index + 1), early), Outcome::Parked));
         let (freed, declared) =
-            table.open(LANE, FIRST, (0, only), true, guard.give(), (LANDED, NO_TICKETS));
+            table.open((LANE, FIRST), [((0, only), guard.give())], true, (LANDED, NO_TICKETS));
         assert_eq!(declared, is_declared);
         drop(table.post_admitted(freed, LANDED));
         if !declared {
@@ -101,10 +101,10 @@ fn a_patient_operation_comes_back_until_its_window_is_open() {
     let early = land_patient(&table, claim(0, 0, 1), early);
     assert!(table.parked().is_empty());
     assert_eq!(table.opened(), opened);
-    drop(table.open(LANE, FIRST, (0, area(0, 10)), true, guard.give(), (LANDED, NO_TICKETS)));
+    drop(table.open((LANE, FIRST), [((0, area(0, 10)), guard.give())], true, (LANDED, NO_TICKETS)));
     assert_eq!(table.opened(), opened + 1);
     let other = Shared::<Guard>::default().give();
-    drop(table.open(LANE, Round(1), (0, area(0, 10)), true, other, (LANDED, NO_TICKETS)));
+    drop(table.open((LANE, Round(1)), [((0, area(0, 10)), other)], true, (LANDED, NO_TICKETS)));
     assert_eq!(table.opened(), opened + 1, "nobody waited");
     let Outcome::Retry(Patient(early)) = early else {
         panic!("it waits for a window");
@@ -269,7 +269,8 @@ fn what_waits_on_the_last_lane_lands_when_its_window_is_free() {
     let (table, guard) = (WindowTable::new(1, 8), Shared::<Guard>::default());
     let last = LaneNumber(u8::MAX);
     let window = (0, area(0, 10));
-    let (freed, _) = table.open(last, FIRST, window, true, guard.give(), (FLYING, NO_TICKETS));
+    let (freed, _) =
+        table.open((last, FIRST), [(window, guard.give())], true, (FLYING, NO_TICKETS));
     drop(freed);
     let flying = |put| table.land(last, FIRST, claim(0, 0, 1), true, put, FLYING).0;
     assert!(matches!(flying(put(&guard).0), Outcome::Posted(_)));

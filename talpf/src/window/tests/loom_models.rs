@@ -40,7 +40,7 @@ fn arrives(quick: bool, declares: Declares) {
         let is_only = declares == Declares::AsItOpens;
         let (window, guard) = ((0, area(0, 8)), fate.guard.give());
         let (freed, is_declared) =
-            table.open(LANE, FIRST, window, is_only, guard, (&|_| true, NO_TICKETS));
+            table.open((LANE, FIRST), [(window, guard)], is_only, (&|_| true, NO_TICKETS));
         drop(table.post_admitted(freed, &|_| true));
         assert_eq!(is_declared, is_only);
         if declares == Declares::AfterItOpens {
@@ -238,7 +238,7 @@ fn loom_no_ticket_is_recalled_before_it_is_given() {
                     true
                 };
                 let window = (0, area(0, 8));
-                drop(table.open(LANE, Round(1), window, true, guard, (&|_| true, &send)).0);
+                drop(table.open((LANE, Round(1)), [(window, guard)], true, (&|_| true, &send)).0);
             })
         };
         loop {

@@ -153,7 +153,7 @@ fn open(
     guard: HeldGuard,
     has_landed: HasLanded<'_>,
 ) -> Freed {
-    let (freed, _) = table.open(LANE, round, window, false, guard, (has_landed, NO_TICKETS));
+    let (freed, _) = table.open((LANE, round), [(window, guard)], false, (has_landed, NO_TICKETS));
     table.post_admitted(freed, has_landed)
 }
 

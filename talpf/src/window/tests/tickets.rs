@@ -14,7 +14,7 @@ fn open(table: &WindowTable, round: u64, area: Area) -> Vec<Ticket> {
         given.borrow_mut().push(ticket);
         true
     };
-    let (freed, _) = table.open(LANE, Round(round), (0, area), true, guard, (LANDED, &send));
+    let (freed, _) = table.open((LANE, Round(round)), [((0, area), guard)], true, (LANDED, &send));
     drop(freed);
     given.into_inner()
 }
