@@ -63,17 +63,15 @@ impl RecordId {
 static FIRST: AtomicPtr<Record> = AtomicPtr::new(std::ptr::null_mut());
 
 struct Shared {
-    /// Free records. Threads copy theirs from here and to here: batches of memory that one thread allocates and
-    /// another one frees would have both wait for the allocator.
-    free: Vec<u32>,
+    batches: Vec<Vec<u32>>,
     /// Number of records that are made, and of those for which address space is reserved.
     made: usize,
     room: usize,
 }
 
-static SHARED: Mutex<Shared> = Mutex::new(Shared { free: Vec::new(), made: 0, room: 0 });
+static SHARED: Mutex<Shared> = Mutex::new(Shared { batches: Vec::new(), made: 0, room: 0 });
 
-/// Number of records handed to threads and not returned.
+/// Number of records handed to threads and not returned, rounded up to batches.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 /// Limit of `TAKEN`, above which spawns are refused.
 static LIMIT: AtomicU32 = AtomicU32::new((MOST - RESERVE) as u32);
@@ -125,10 +123,10 @@ impl Free {
     #[cold]
     fn push_to_full(&self, index: u32) {
         if self.is_used() {
-            self.give_back(BATCH);
+            give_back(self.take(BATCH));
             self.push(index);
         } else {
-            give_back([index].into_iter());
+            give_back(vec![index]);
         }
     }
 
@@ -140,29 +138,16 @@ impl Free {
         Some(index)
     }
 
-    /// Takes a batch of records from the pool. Returns one that the thread does not keep.
     #[cold]
     fn refill(&self) -> u32 {
-        let most = if self.is_used() { BATCH } else { 1 };
-        let mut shared = SHARED.lock();
-        if shared.free.is_empty() {
-            grow(&mut shared);
+        let mut batch = take_batch();
+        let first = batch.pop().unwrap_or_else(|| unreachable!("batches are not empty"));
+        if self.is_used() {
+            batch.iter().for_each(|&index| self.push(index));
+        } else {
+            give_back(batch);
         }
-        let rest = shared.free.len().saturating_sub(most);
-        TAKEN.fetch_add((shared.free.len() - rest) as u32, Ordering::Relaxed);
-        let mut batch = shared.free.drain(rest..);
-        let first = batch.next_back().unwrap_or_else(|| unreachable!("the pool has grown"));
-        batch.for_each(|index| self.push(index));
         first
-    }
-
-    /// Gives records back to the pool.
-    #[cold]
-    fn give_back(&self, most: usize) {
-        let count = most.min(self.count.get());
-        let first = self.count.get() - count;
-        give_back(self.kept[first..first + count].iter().map(Cell::get));
-        self.count.set(first);
     }
 
     /// Returns `true` if the thread keeps records, which it begins to do here.
@@ -171,6 +156,10 @@ impl Free {
             self.count.set(0);
         }
         self.count.get() != UNUSED
+    }
+
+    fn take(&self, most: usize) -> Vec<u32> {
+        (0..most).map_while(|_| self.pop()).collect()
     }
 }
 
@@ -181,7 +170,7 @@ struct AtEnd;
 impl Drop for AtEnd {
     fn drop(&mut self) {
         FREE.with(|free| {
-            free.give_back(KEPT);
+            give_back(free.take(KEPT));
             free.count.set(UNUSED);
         });
     }
@@ -219,12 +208,22 @@ pub(crate) fn free(id: RecordId) {
     FREE.with(|free| free.push(id.0));
 }
 
-/// Adds records to the pool.
-#[cold]
-fn give_back(records: impl ExactSizeIterator<Item = u32>) {
+fn take_batch() -> Vec<u32> {
     let mut shared = SHARED.lock();
-    TAKEN.fetch_sub(records.len() as u32, Ordering::Relaxed);
-    shared.free.extend(records);
+    if shared.batches.is_empty() {
+        grow(&mut shared);
+    }
+    let batch = shared.batches.pop().unwrap_or_default();
+    TAKEN.fetch_add(batch.len() as u32, Ordering::Relaxed);
+    batch
+}
+
+#[cold]
+fn give_back(batch: Vec<u32>) {
+    TAKEN.fetch_sub(batch.len() as u32, Ordering::Relaxed);
+    if !batch.is_empty() {
+        SHARED.lock().batches.push(batch);
+    }
 }
 
 #[cold]
@@ -251,7 +250,10 @@ fn grow(shared: &mut Shared) {
     }
     let first = shared.made as u32;
     shared.made += CHUNK;
-    shared.free.extend((first..first + CHUNK as u32).rev());
+    for start in (0..CHUNK).step_by(BATCH).rev() {
+        let batch = (start..start + BATCH).rev().map(|index| first + index as u32).collect();
+        shared.batches.push(batch);
+    }
 }
 
 /// Reserves address space for as many records as the process may have: [`MOST`], or a small share

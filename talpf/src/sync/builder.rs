@@ -174,7 +174,10 @@ impl<'r> SyncBuilder<'_, 'r> {
                     None => open(round, is_only, [(area, guard)]),
                 },
                 Opens::Task(region) => {
-                    spawn_opening(round, area, is_only, &region, gathering)?;
+                    match gathering {
+                        Some(gathering) => gathering.spawn_opening(area, &region)?,
+                        None => spawn_opening(round, area, is_only, &region)?,
+                    }
                     is_held |= window.kind != Kind::Read;
                 }
             }

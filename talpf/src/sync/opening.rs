@@ -31,6 +31,19 @@ impl Gathering {
         EndOfGathering(Arc::new(Gathering { round: Arc::clone(round), opened }))
     }
 
+    /// Spawns the task that opens a window, alone or together with others, once its region is free.
+    pub(super) fn spawn_opening(
+        self: &Arc<Self>,
+        window: (usize, Area),
+        region: &Region<'_, ()>,
+    ) -> Result<(), Error> {
+        let (gathering, mut unopened) = (Arc::clone(self), Unopened::new(&self.round));
+        spawn_with_guard(&self.round, window.1.kind, region, move |guard| {
+            unopened.opened();
+            gathering.open((window, guard));
+        })
+    }
+
     /// Opens a window, alone or together with others.
     pub(super) fn open(&self, window: Opened) {
         let mut opened = self.opened.lock();
@@ -59,29 +72,32 @@ impl Drop for EndOfGathering {
     }
 }
 
-/// Spawns the task that opens a window once its region is free: perhaps the only one, or with others.
+/// Spawns the task that opens a window, perhaps the only one, once its region is free.
 pub(super) fn spawn_opening(
     round: &Arc<RoundState>,
     window: (usize, Area),
     is_only: bool,
     region: &Region<'_, ()>,
-    gathering: Option<&Arc<Gathering>>,
+) -> Result<(), Error> {
+    let mut unopened = Unopened::new(round);
+    spawn_with_guard(round, window.1.kind, region, move |guard| {
+        open(unopened.opened(), is_only, [(window, guard)]);
+    })
+}
+
+/// Spawns a task that takes the guard of the region of a window.
+fn spawn_with_guard(
+    round: &RoundState,
+    kind: Kind,
+    region: &Region<'_, ()>,
+    mut take: impl FnMut(HeldGuard) + Send + 'static,
 ) -> Result<(), Error> {
     let task = round.sender.group.task("expose").communicates().inline();
-    let mut unopened = Unopened::new(round);
-    let gathering = gathering.cloned();
-    let mut open = move |guard| {
-        let round = unopened.opened();
-        match &gathering {
-            Some(gathering) => gathering.open((window, guard)),
-            None => open(round, is_only, [(window, guard)]),
-        }
-    };
-    match window.1.kind {
+    match kind {
         Kind::Update | Kind::Write => {
-            task.inout(region).spawn(move |guard| open(guard.into()))?;
+            task.inout(region).spawn(move |guard| take(guard.into()))?;
         }
-        Kind::Read => task.input(region).spawn(move |guard| open(guard.into()))?,
+        Kind::Read => task.input(region).spawn(move |guard| take(guard.into()))?,
     }
     Ok(())
 }
