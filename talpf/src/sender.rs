@@ -136,11 +136,11 @@ impl Sender {
         self.retries.len() > 0
     }
 
-    /// Returns `true` if operations are to be retried, and it may be that nothing rings the doorbell for that.
+    /// Returns `true` if operations are to be retried, and not only once a message gives credit.
     #[inline]
     pub(crate) fn has_unannounced_retries(&self) -> bool {
         self.has_retries()
-            && (self.has_failed() || !self.retries.are_announced(&self.own.awaits_credit))
+            && (self.has_failed() || !self.retries.all_lack_credit(&self.own.awaits_credit))
     }
 
     /// Returns the number of operations under way.

@@ -139,7 +139,6 @@ impl NotificationTable {
                     && self.limited.contains(&source.0)
                     && of_id.has_parked_of(source)
                 {
-                    operation.note_no_credit();
                     return Outcome::Retry(operation);
                 }
                 *count += 1;

@@ -20,6 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ibverbs_sim::RemoteAddress;
+use smallvec::SmallVec;
 use talpf_primitives::Ordering;
 
 use super::batches::{Batch, BatchedPut, Batches};
@@ -216,11 +217,9 @@ impl Chain<'_> {
     fn post_raw(&self) -> Rest {
         let (origin, target) = (&self.round.sender, self.batch.target);
         (0..self.len()).for_each(|index| origin.note(self.round, target, self.claim(index)));
-        let mut rest = Rest::default();
-        if self.post(0..self.len()) != Post::All {
-            rest.retry_for_room(0..self.len());
-        }
-        rest
+        let posted = self.post(0..self.len()) == Post::All;
+        let retry = if posted { SmallVec::new() } else { (0..self.len()).collect() };
+        Rest { retry, ..Rest::default() }
     }
 
     fn trace(&self, origin: &Sender, puts: &[BatchedPut]) {

@@ -1,7 +1,7 @@
 //! The retry queue of a rank: operations for which their target has no credit, or a send queue no
 //! room.
 //!
-//! Operations are retried at the next pass of the engine; those that lack credit once a target may have some. Of
+//! Operations are retried at the next pass of the engine and when a target has credit again. Of
 //! every target and lane (outside rounds, id) those of the first round are retried until some of them fail in a row,
 //! which are then queued last: so the time of a pass is in proportion to its successes, however
 //! many are queued, and all are retried at some time. Operations of later rounds wait, as they
@@ -16,7 +16,7 @@ use ibverbs_sim::RemoteAddress;
 
 use super::chain::{PUTS, post_chain};
 use super::issued::Issued;
-use super::retry_queue::Queues;
+use super::retry_queue::{Queues, Retried};
 use crate::numbers::{Rank, Round};
 use crate::sender::{RoundState, Sender};
 use crate::window::{Claim, Landing, Parked, Post, Together, TravelTogether};
@@ -34,19 +34,15 @@ impl Sender {
         }
     }
 
-    /// Retries operations. Returns those that remain, with their number, and whether all lack credit.
-    fn attempt_all(
-        &self,
-        mut queues: Queues<Issued>,
-        mut count: usize,
-    ) -> (Queues<Issued>, usize, bool) {
-        let mut lack_credit = true;
+    /// Retries operations.
+    fn attempt_all(&self, mut queues: Queues<Issued>, before: usize) -> Retried<Issued> {
+        let (mut count, mut lacking) = (before, Some(0));
         let mut next = queues.first_key_value().map(|(first, _)| *first);
         while let Some(destination @ (target, sequence, _)) = next {
             let queue = queues.remove(&destination).unwrap_or_default();
             count -= queue.len();
-            let (kept, kept_lack_credit) = attempt(queue, self);
-            lack_credit &= kept_lack_credit;
+            let (kept, lacks) = attempt(queue, self);
+            lacking = lacking.zip(lacks).map(|(all, these)| all + these);
             let mut done = destination;
             if !kept.is_empty() {
                 count += kept.len();
@@ -58,34 +54,37 @@ impl Sender {
             let after = queues.range((Bound::Excluded(done), Bound::Unbounded)).next();
             next = after.map(|(destination, _)| *destination);
         }
-        (queues, count, lack_credit)
+        Retried { kept: queues, count, lacking: lacking.filter(|_| count == before) }
     }
 }
 
 /// Retries operations of one round to one target. Returns those that remain, with those that were
-/// just retried at the end, and whether all of these lack credit.
-fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> (VecDeque<Issued>, bool) {
-    let (mut left, mut misses, mut lack_credit) = (queue.len(), 0, true);
+/// just retried at the end, and the number of these if all of them lack credit at a remote target.
+fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> (VecDeque<Issued>, Option<usize>) {
+    let (mut left, mut misses, mut lacking) = (queue.len(), 0, Some(0));
     while left > 0 && (misses < MISSES || origin.has_failed()) {
         let first = queue.iter().take(PUTS.min(left));
         let together = first.take_while(|issued| issued.goes_together()).count();
         let (tried, missed) = if together > 1 && !origin.has_failed() {
-            let (kept, lack_room) = Chain::new(queue.drain(..together)).land(origin);
+            // Those that go together lack no credit for good: they may ask for windows later.
+            lacking = None;
+            let kept = Chain::new(queue.drain(..together)).land(origin);
             let missed = kept.len();
-            lack_credit &= !lack_room;
             queue.extend(kept);
             (together, missed)
         } else {
             let again = queue.pop_front().and_then(Issued::attempt);
             let missed = usize::from(again.is_some());
-            lack_credit &= again.as_ref().is_none_or(Issued::lacks_credit);
+            lacking = lacking
+                .filter(|_| again.as_ref().is_none_or(Issued::lacks_credit))
+                .map(|lacking| lacking + missed);
             queue.extend(again);
             (1, missed)
         };
         left -= tried;
         misses = if tried == missed { misses + missed } else { 0 };
     }
-    (queue, lack_credit)
+    (queue, lacking)
 }
 
 /// Short puts of one round to one rank.
@@ -102,12 +101,11 @@ impl Chain {
         Chain { claims, puts: RefCell::new(puts) }
     }
 
-    /// Passes the puts to the windows of their target. Returns those to be retried, and whether some wait for
-    /// something else than credit.
-    fn land(self, origin: &Sender) -> (Vec<Issued>, bool) {
+    /// Passes the puts to the windows of their target. Returns those to be retried.
+    fn land(self, origin: &Sender) -> Vec<Issued> {
         let mut kept = Vec::new();
         let Some((round, target)) = self.destination() else {
-            return (kept, false);
+            return kept;
         };
         let rest = origin.peers.land_together(round.request(target), &self);
         let mut retry = rest.retry.into_iter().peekable();
@@ -125,7 +123,7 @@ impl Chain {
             origin.peers.notify(target);
             round.progress_if_rung();
         }
-        (kept, rest.lack_room)
+        kept
     }
 
     fn destination(&self) -> Option<(Arc<RoundState>, Rank)> {

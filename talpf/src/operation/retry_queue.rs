@@ -1,12 +1,12 @@
 //! The operations that a rank has to retry (see `retry`).
 //!
-//! One thread retries at a time. If all lack credit, they are retried again only once a target, or a message of one, may
-//! have given some. A flag of the rank says whether that has been:
+//! One thread retries at a time. Once each in a row was retried in vain, as it lacks credit at a remote target, they are
+//! retried again only after a message has come that may have given some. A flag of the rank says whether one has:
 //!
-//! | who retries | who gives credit |
+//! | who retries | who takes in messages |
 //! |---|---|
 //! | takes the operations, sets the flag, fences | gives credit, fences |
-//! | each operation asks for credit | takes the flag back; if it was set: fences, and rings the doorbell |
+//! | operations ask for credit | takes the flag back; if it was set: fences, and rings the doorbell |
 //! | gives back those that lack it, fences | |
 //! | checks the flag: has them retried unless it is set | |
 //!
@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use talpf_primitives::{AtomicBool, AtomicUsize, Mutex, Ordering, TryLock, fence};
+use talpf_primitives::{AtomicUsize, Mutex, Ordering, TryLock, fence};
 
 use crate::numbers::{LaneNumber, Rank, Round};
 use crate::sync::ResponseFlag;
@@ -25,8 +25,18 @@ pub(crate) struct RetryQueue<T> {
     count: AtomicUsize,
     /// Held by the thread that retries.
     retrying: TryLock<()>,
-    /// Set if all that were last retried lack credit, and none was added since. Changed under the lock.
-    lack_credit: AtomicBool,
+    /// Number of operations in a row that were retried in vain, as they lack credit, since one was added or credit
+    /// may have been given. Changed under the lock.
+    lacking: AtomicUsize,
+}
+
+/// The outcome of an attempt at the operations.
+pub(super) struct Retried<T> {
+    /// Operations that remain, and their number.
+    pub(super) kept: Queues<T>,
+    pub(super) count: usize,
+    /// Number of those that were retried, if all of them lack credit at a remote target.
+    pub(super) lacking: Option<usize>,
 }
 
 /// The operations of a target that are retried one after another.
@@ -46,8 +56,8 @@ pub(super) type Queues<T> = BTreeMap<Destination, VecDeque<T>>;
 impl<T> Default for RetryQueue<T> {
     fn default() -> Self {
         let (queues, count) = (Mutex::default(), AtomicUsize::new(0));
-        let (retrying, lack_credit) = (TryLock::default(), AtomicBool::new(false));
-        RetryQueue { queues, count, retrying, lack_credit }
+        let (retrying, lacking) = (TryLock::default(), AtomicUsize::new(0));
+        RetryQueue { queues, count, retrying, lacking }
     }
 }
 
@@ -57,7 +67,7 @@ impl<T> RetryQueue<T> {
         // Often it is the only one.
         let queue = queues.entry(destination).or_insert_with(|| VecDeque::with_capacity(1));
         queue.push_back(operation);
-        self.lack_credit.store(false, Ordering::Relaxed);
+        self.lacking.store(0, Ordering::Relaxed);
         self.count.store(self.len() + 1, Ordering::Relaxed);
     }
 
@@ -67,11 +77,11 @@ impl<T> RetryQueue<T> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns `true` if the operations lack credit, and none was given since they were last retried. `awaits_credit`
-    /// is the flag of their rank.
+    /// Returns `true` if all operations lack credit, and no message has come since that may have given some.
+    /// `awaits_credit` is the flag of their rank.
     #[inline]
-    pub(crate) fn are_announced(&self, awaits_credit: &ResponseFlag) -> bool {
-        self.lack_credit.load(Ordering::Relaxed) && awaits_credit.is_set()
+    pub(crate) fn all_lack_credit(&self, awaits_credit: &ResponseFlag) -> bool {
+        self.lacking.load(Ordering::Relaxed) >= self.len() && awaits_credit.is_set()
     }
 
     /// Takes all operations.
@@ -79,23 +89,25 @@ impl<T> RetryQueue<T> {
         self.take_all().0.into_values().flatten()
     }
 
-    /// Retries all operations: `retry` returns those that remain with their number, and whether all lack credit.
-    /// Returns `true` if some remain: the caller then checks whether they [lack credit](Self::are_announced).
-    /// `awaits_credit` is the flag of their rank.
+    /// Retries operations. Returns `true` if some remain: the caller then checks whether they
+    /// [lack credit](Self::all_lack_credit). `awaits_credit` is the flag of their rank.
     ///
     /// A thread that finds another one retrying leaves the operations to that.
     pub(super) fn retry(
         &self,
         awaits_credit: &ResponseFlag,
-        retry: impl FnOnce(Queues<T>, usize) -> (Queues<T>, usize, bool),
+        retry: impl FnOnce(Queues<T>, usize) -> Retried<T>,
     ) -> bool {
         let Some(retrying) = self.retrying.try_lock() else { return false };
         let (queues, count) = self.take_all();
-        awaits_credit.set();
-        let (kept, count, lack_credit) = retry(queues, count);
+        let before = match awaits_credit.renew() {
+            true => self.lacking.load(Ordering::Relaxed),
+            false => 0,
+        };
+        let Retried { kept, count, lacking } = retry(queues, count);
         let remain = !kept.is_empty();
         if remain {
-            self.give_back(kept, count, lack_credit);
+            self.give_back(kept, count, lacking.map_or(0, |lacking| before + lacking));
         }
         drop(retrying);
         fence(Ordering::SeqCst);
@@ -110,12 +122,11 @@ impl<T> RetryQueue<T> {
         (std::mem::take(&mut queues), count)
     }
 
-    /// Queues the `count` operations of `kept`, which all lack credit if `lack_credit`, before those that were added
-    /// meanwhile.
-    fn give_back(&self, kept: Queues<T>, count: usize, lack_credit: bool) {
+    /// Queues the `count` operations of `kept` before those that were added meanwhile. `lacking` in a row lack credit.
+    fn give_back(&self, kept: Queues<T>, count: usize, lacking: usize) {
         let mut queues = self.queues.lock();
         let newer = std::mem::take(&mut *queues);
-        self.lack_credit.store(lack_credit && newer.is_empty(), Ordering::Relaxed);
+        self.lacking.store(if newer.is_empty() { lacking } else { 0 }, Ordering::Relaxed);
         *queues = joined(kept, newer);
         self.count.store(self.len() + count, Ordering::Relaxed);
     }
@@ -170,13 +181,10 @@ mod tests {
             let retries = RetryQueue::default();
             let awaits_credit = ResponseFlag::default();
             awaits_credit.set();
-            retries.give_back(queues(newer), newer.len(), true);
-            assert!(retries.are_announced(&awaits_credit));
-            retries.give_back(queues(older), older.len(), true);
-            assert!(
-                !retries.are_announced(&awaits_credit),
-                "the newer ones may have come meanwhile"
-            );
+            retries.give_back(queues(newer), newer.len(), newer.len() - 1);
+            assert!(!retries.all_lack_credit(&awaits_credit), "one was not retried");
+            retries.give_back(queues(older), older.len(), 8);
+            assert!(!retries.all_lack_credit(&awaits_credit), "the newer ones came meanwhile");
             assert_eq!(retries.len(), 8);
             let in_order = [older, newer].concat();
             let of_round = |round| in_order.iter().filter(move |(of, _)| *of == round);
@@ -206,13 +214,13 @@ mod loom_tests {
     impl Shared {
         /// Retries the operation, as long as it is there and may have credit.
         fn retry(&self) {
-            while self.retries.len() > 0 && !self.retries.are_announced(&self.awaits_credit) {
+            while self.retries.len() > 0 && !self.retries.all_lack_credit(&self.awaits_credit) {
                 let remain = self.retries.retry(&self.awaits_credit, |queues, count| {
                     if !self.has_credit.load(Ordering::Acquire) {
-                        return (queues, count, true);
+                        return Retried { kept: queues, count, lacking: Some(count) };
                     }
                     self.landed.fetch_add(count as u32, Ordering::Relaxed);
-                    (Queues::new(), 0, true)
+                    Retried { kept: Queues::new(), count: 0, lacking: None }
                 });
                 if !remain {
                     break;

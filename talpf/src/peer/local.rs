@@ -31,7 +31,7 @@ pub(crate) struct LocalPeer {
     pub(crate) poller: Sleeper,
     /// Set before a sync waits for responses of other processes.
     pub(crate) awaits_responses: ResponseFlag,
-    /// Set before operations are retried, which wait for credit then.
+    /// Set before operations are retried, which may wait for credit of other processes then.
     pub(crate) awaits_credit: ResponseFlag,
     /// `true` if other ranks are in other processes.
     pub(crate) has_wire: bool,
@@ -54,6 +54,8 @@ pub(crate) trait Engine: Send + Sync {
     fn progress_if_rung(&self);
     /// Makes a pass if there is anything to do.
     fn poll(&self);
+    /// Retries operations, as a target of this process has credit again.
+    fn resume(&self);
     /// Returns `true` if the rank has ended a round with a sync.
     fn has_ended(&self, lane: LaneNumber, round: Round) -> bool;
 }
@@ -128,15 +130,13 @@ impl LocalPeer {
     /// Retries the operations of the rank, which has credit again.
     #[cold]
     pub(crate) fn resume(&self) {
-        fence(Ordering::SeqCst);
-        self.ring_for_credit();
         if let Some(engine) = &*self.engine.load() {
-            engine.0.progress_if_rung();
+            engine.0.resume();
         }
     }
 
-    /// Rings the doorbell if operations of the rank wait for credit, for a thread that may have given some and fenced
-    /// since.
+    /// Rings the doorbell if operations of the rank wait for credit of other processes, for a thread that has taken in
+    /// messages and fenced since.
     #[inline]
     pub(crate) fn ring_for_credit(&self) {
         if self.awaits_credit.take() {

@@ -26,12 +26,12 @@ use crate::error::Error;
 use crate::numbers::Rank;
 use crate::sync::Receiver;
 
-/// Longest wait for the other ranks after a failure, and for unsent packets.
+/// Longest wait for the other ranks after a failure, and once all have finished.
 const LINGER: Duration = Duration::from_secs(5);
 const POLL_PERIOD: Duration = Duration::from_micros(100);
 
 impl Processes {
-    /// Sends that the ranks of this process have finished, and waits until all processes have.
+    /// Sends that the ranks of this process have finished, and waits until all processes have, and know it.
     ///
     /// **Errors**: the run has failed meanwhile.
     pub(crate) async fn finish(&self, receivers: &[Arc<Receiver>]) -> Result<(), Error> {

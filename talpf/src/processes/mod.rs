@@ -20,7 +20,7 @@
 //! a failure                          the rank that found it ── failed ──► all
 //! termination detection              each ── idle ──► all
 //! clocks, if the run is traced     first ── question ──► each, which answers; at start and end
-//! the end                            each ── finished ──► all
+//! the end                            each ── finished ──► all, and once all have: left
 //! ```
 //!
 //! So a short put costs one message, which it shares with those of its body that follow it, and any

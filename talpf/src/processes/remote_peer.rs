@@ -149,10 +149,7 @@ impl RemotePeer {
             self.send(own, ControlMessage::Puts { landed, request, puts });
         }
         puts.note_sent(0..count);
-        let mut rest = Rest::default();
-        // Eager puts that find no credit often enough ask for windows instead.
-        rest.retry_for_room(count..puts.len());
-        rest
+        Rest { retry: (count..puts.len()).collect(), ..Rest::default() }
     }
 
     /// Returns `true` if short puts that found no credit may be sent together later.

@@ -19,7 +19,7 @@ use crate::lane_address::LaneAddress;
 use crate::sender::RoundState;
 use crate::window::{Area, Areas, Kind};
 
-/// Windows for which room is made, for each that there is, as more are declared.
+/// Number of windows for which room is made beside each one that there is, if there is none for another one.
 const GROWTH: usize = 3;
 
 /// A builder of a sync, with its mode and the windows in which operations of peers may land.
@@ -155,7 +155,7 @@ impl<'r> SyncBuilder<'_, 'r> {
         begin(&self.lane.receiver, round, self.mode, is_held, buffer_guards).inspect_err(fails)
     }
 
-    /// Opens the windows, or spawns the tasks that do. Returns `true` if a task of a window that is
+    /// Opens the windows, or spawns the tasks that do: `many` together. Returns `true` if a task of a window that is
     /// written to holds the group.
     fn open_windows(
         &mut self,
@@ -163,20 +163,31 @@ impl<'r> SyncBuilder<'_, 'r> {
         areas: &[Area],
         many: bool,
     ) -> Result<bool, Error> {
+        if !many {
+            return self.open_each(round, areas, None);
+        }
+        let gathering = Gathering::begin(round, areas.len());
+        let is_held = self.open_each(round, areas, Some(&gathering));
+        gathering.end();
+        is_held
+    }
+
+    fn open_each(
+        &mut self,
+        round: &Arc<RoundState>,
+        areas: &[Area],
+        gathering: Option<&Arc<Gathering>>,
+    ) -> Result<bool, Error> {
         let mut is_held = false;
         let is_only = areas.len() == 1;
-        let end = many.then(|| Gathering::begin(round, areas.len()));
-        let gathering = end.as_ref().map(|end| &end.0);
         for (window, area) in self.windows.drain(..).zip(areas.iter().copied().enumerate()) {
-            match window.opens {
-                Opens::Now { guard, .. } => match gathering {
-                    Some(gathering) => gathering.open((area, guard)),
-                    None => open(round, is_only, [(area, guard)]),
-                },
-                Opens::Task(region) => {
+            match (window.opens, gathering) {
+                (Opens::Now { guard, .. }, None) => open(round, is_only, [(area, guard)]),
+                (Opens::Now { guard, .. }, Some(gathering)) => gathering.open((area, guard)),
+                (Opens::Task(region), gathering) => {
                     match gathering {
-                        Some(gathering) => gathering.spawn_opening(area, &region)?,
                         None => spawn_opening(round, area, is_only, &region)?,
+                        Some(gathering) => gathering.spawn_opening(area, &region)?,
                     }
                     is_held |= window.kind != Kind::Read;
                 }

@@ -10,8 +10,8 @@ use crate::held_guard::HeldGuard;
 use crate::sender::RoundState;
 use crate::window::{Area, HasLanded, Kind, SendTicket, Ticket};
 
-/// A window by its number and area, with the guard of its region.
-type Opened = ((usize, Area), HeldGuard);
+/// A window to be opened: its number, its area, and the guard of its region.
+type Opening = ((usize, Area), HeldGuard);
 
 /// Most windows that wait to be opened together.
 const GATHERED: usize = 128;
@@ -21,14 +21,14 @@ const GATHERED: usize = 128;
 pub(super) struct Gathering {
     round: Arc<RoundState>,
     /// `None` once all tasks are spawned.
-    opened: Mutex<Option<Vec<Opened>>>,
+    gathered: Mutex<Option<Vec<Opening>>>,
 }
 
 impl Gathering {
-    /// Gathers windows of a round, which has so many, until the end is dropped.
-    pub(super) fn begin(round: &Arc<RoundState>, windows: usize) -> EndOfGathering {
-        let opened = Mutex::new(Some(Vec::with_capacity(windows.min(GATHERED))));
-        EndOfGathering(Arc::new(Gathering { round: Arc::clone(round), opened }))
+    /// Gathers windows of a round, which has so many.
+    pub(super) fn begin(round: &Arc<RoundState>, windows: usize) -> Arc<Self> {
+        let gathered = Mutex::new(Some(Vec::with_capacity(windows.min(GATHERED))));
+        Arc::new(Gathering { round: Arc::clone(round), gathered })
     }
 
     /// Spawns the task that opens a window, alone or together with others, once its region is free.
@@ -45,29 +45,25 @@ impl Gathering {
     }
 
     /// Opens a window, alone or together with others.
-    pub(super) fn open(&self, window: Opened) {
-        let mut opened = self.opened.lock();
-        let Some(gathered) = &mut *opened else {
-            drop(opened);
+    pub(super) fn open(&self, window: Opening) {
+        let mut gathered = self.gathered.lock();
+        let Some(windows) = &mut *gathered else {
+            drop(gathered);
             return open(&self.round, false, [window]);
         };
-        gathered.push(window);
-        if gathered.len() == GATHERED {
-            let gathered = std::mem::replace(gathered, Vec::with_capacity(GATHERED));
-            drop(opened);
-            open(&self.round, false, gathered);
+        windows.push(window);
+        if windows.len() == GATHERED {
+            let windows = std::mem::replace(windows, Vec::with_capacity(GATHERED));
+            drop(gathered);
+            open(&self.round, false, windows);
         }
     }
-}
 
-/// The end of a gathering, with which the windows open that are gathered.
-pub(super) struct EndOfGathering(pub(super) Arc<Gathering>);
-
-impl Drop for EndOfGathering {
-    fn drop(&mut self) {
-        let gathered = self.0.opened.lock().take().unwrap_or_default();
+    /// Opens the windows that are gathered, and gathers no more.
+    pub(super) fn end(&self) {
+        let gathered = self.gathered.lock().take().unwrap_or_default();
         if !gathered.is_empty() {
-            open(&self.0.round, false, gathered);
+            open(&self.round, false, gathered);
         }
     }
 }
@@ -103,7 +99,7 @@ fn spawn_with_guard(
 }
 
 /// Opens windows of `round`, perhaps the only one.
-pub(super) fn open(round: &RoundState, is_only: bool, opened: impl IntoIterator<Item = Opened>) {
+pub(super) fn open(round: &RoundState, is_only: bool, windows: impl IntoIterator<Item = Opening>) {
     let RoundState { sender, rank, lane, number, .. } = round;
     let (own, peers) = (&sender.own, &sender.peers);
     let has_landed = |source| peers.has_landed(source, *rank);
@@ -112,7 +108,7 @@ pub(super) fn open(round: &RoundState, is_only: bool, opened: impl IntoIterator<
         source.is_some_and(|source| source.give_ticket(*rank, ticket))
     };
     let links = (&has_landed as HasLanded<'_>, &send_ticket as SendTicket<'_>);
-    let (freed, is_declared) = own.windows.open((*lane, *number), opened, is_only, links);
+    let (freed, is_declared) = own.windows.open((*lane, *number), windows, is_only, links);
     if is_declared {
         round.note_declared();
     }

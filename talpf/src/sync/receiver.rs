@@ -199,7 +199,7 @@ impl Receiver {
     }
 
     /// Returns `true` if a sync may wait for something that brings no completion: room in a send
-    /// queue, an operation that another thread is landing.
+    /// queue, credit at a target of this process, an operation that another thread is landing.
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
         let own = self.own();
@@ -252,6 +252,13 @@ impl Engine for Receiver {
 
     fn poll(&self) {
         Receiver::poll(self);
+    }
+
+    fn resume(&self) {
+        if self.sender.has_retries() {
+            self.sender.try_again();
+        }
+        Receiver::progress_if_rung(self);
     }
 
     fn has_ended(&self, lane: LaneNumber, round: Round) -> bool {

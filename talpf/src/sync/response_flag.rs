@@ -1,5 +1,5 @@
-//! A flag of a rank that is set before it waits for what no completion announces, until a thread by which that has
-//! come takes the flag back. A rank has two of them.
+//! A flag of a rank that is set before it waits for messages of other processes, until a thread that takes some in takes
+//! the flag back. A rank has two of them.
 //!
 //! One is for syncs that wait for responses of other processes: no completion announces that a request without one was
 //! carried out. So the thread that takes in what other processes have sent rings the doorbells of ranks whose flags are
@@ -23,10 +23,17 @@ use talpf_primitives::{AtomicBool, Ordering, fence};
 pub(crate) struct ResponseFlag(AtomicBool);
 
 impl ResponseFlag {
-    /// Sets the flag. The caller then checks for requests under way, or for credit.
+    /// Sets the flag. The caller then checks for requests under way.
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+    }
+
+    /// Sets the flag, and returns `true` if it was set. The caller then asks for credit.
+    pub(crate) fn renew(&self) -> bool {
+        let was_set = self.0.swap(true, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        was_set
     }
 
     /// Takes the flag back, for a thread that has taken in responses and fenced since. Returns `true` if it

@@ -43,7 +43,7 @@ pub(crate) trait Landing: Send {
     fn is_noted(&mut self) -> bool {
         false
     }
-    /// Notes that the target has no credit for the operation, which is to be retried.
+    /// Notes that a remote target has no credit for the operation. A message announces when it may have some.
     fn note_no_credit(&mut self) {}
     /// Returns `true` if the operation is the request of a remote rank for a window.
     #[inline]
@@ -101,20 +101,10 @@ pub(crate) struct Rest {
     pub(crate) has_parked: bool,
     /// Operations to be retried.
     pub(crate) retry: SmallVec<[usize; 1]>,
-    /// `true` if some of them wait for something else than credit.
-    pub(crate) lack_room: bool,
     /// The first operation that no window covers, which fails the run.
     pub(crate) refused: Option<usize>,
     /// Deferred actions of the windows.
     pub(crate) freed: Freed,
-}
-
-impl Rest {
-    /// Adds operations for which a send queue has no room.
-    pub(crate) fn retry_for_room(&mut self, operations: Range<usize>) {
-        self.lack_room |= !operations.is_empty();
-        self.retry.extend(operations);
-    }
 }
 
 /// A parked operation.
@@ -169,7 +159,7 @@ pub(crate) struct Freed(Option<Box<Lists>>);
 pub(super) struct Lists {
     /// Parked operations that were admitted, to be posted.
     pub(super) admitted: SmallVec<[Admitted; 1]>,
-    /// Sources that have credit again, or whose operations that found none may land now.
+    /// Sources that have credit again.
     pub(super) sources: SmallVec<[Rank; 2]>,
     /// Operations that were posted from here, to be dropped.
     pub(super) posted: SmallVec<[Box<dyn Parked>; 2]>,
@@ -224,16 +214,6 @@ impl Freed {
         self.0.get_or_insert_default()
     }
 
-    /// Adds sources whose operations have found no credit, as these may land now, and leaves none.
-    #[inline]
-    pub(super) fn resume(&mut self, refused: &mut SmallVec<[Rank; 2]>) {
-        if !refused.is_empty() {
-            let sources = &mut self.lists().sources;
-            refused.retain(|source| !sources.contains(source));
-            sources.append(refused);
-        }
-    }
-
     /// Adds tickets to be recalled.
     pub(super) fn recall(&mut self, recalled: Vec<Recalled>) {
         if !recalled.is_empty() {
@@ -264,7 +244,7 @@ impl Freed {
         self.0.as_ref().map_or(&[], |lists| lists.recalled.as_slice())
     }
 
-    /// Returns the sources that are to retry operations.
+    /// Returns the sources that have credit again.
     pub(crate) fn sources(&self) -> &[Rank] {
         self.0.as_ref().map_or(&[], |lists| lists.sources.as_slice())
     }

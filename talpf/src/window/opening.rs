@@ -24,12 +24,11 @@ impl WindowTable {
         is_only: bool,
         (has_landed, send): (HasLanded<'_>, SendTicket<'_>),
     ) -> (Freed, bool) {
-        let opened = opened.into_iter();
+        let mut opened = opened.into_iter();
         let mut state = self.state.lock();
-        let State { idle, is_awaited, lanes, parked, refused, tickets, failed } = &mut *state;
+        let State { idle, is_awaited, lanes, parked, tickets, failed } = &mut *state;
         let mut freed = Freed::default();
         let mut is_declared = false;
-        freed.resume(refused);
         let windows = round_of(lanes, lane, round, MOST_AHEAD).filter(|_| failed.is_none());
         let Some(windows) = windows else {
             // The round ended before the regions were free: nothing was expected in it, or the
@@ -45,7 +44,7 @@ impl WindowTable {
             return (freed, is_declared);
         };
         let takes_more = !windows.is_ending() && !self.notes;
-        opened.for_each(|(window, guard)| {
+        opened.by_ref().for_each(|(window, guard)| {
             is_declared = is_only && windows.declare_only(window.1);
             let (at, area) = ((lane, round, window.0), window.1);
             let window = windows.open(window, guard);
@@ -62,6 +61,8 @@ impl WindowTable {
             let opened = self.opened.load(Ordering::Relaxed);
             self.opened.store(opened.wrapping_add(1), Ordering::Relaxed);
         }
+        // Before the list of the windows is freed.
+        drop(state);
         (freed, is_declared)
     }
 }

@@ -10,7 +10,7 @@ use super::idle_windows::IdleWindows;
 use super::landing::{HasLanded, Post};
 use super::round::{RoundWindows, Window};
 use super::tickets::{TicketOut, Tickets};
-use crate::numbers::{LaneNumber, Rank, Round};
+use crate::numbers::{LaneNumber, Round};
 use crate::rounds::{MOST_AHEAD, Rounds};
 
 /// Rounds by lane.
@@ -27,8 +27,6 @@ pub(super) struct State {
     pub(super) lanes: Lanes,
     /// Number of parked operations by source, up to the last one that had any; those that were parked as one are one.
     pub(super) parked: Vec<usize>,
-    /// Sources with operations that have found no credit since a window last changed.
-    pub(super) refused: SmallVec<[Rank; 2]>,
     pub(super) tickets: Tickets,
     /// Reason of the failure after which nothing lands any more.
     pub(super) failed: Option<Arc<str>>,

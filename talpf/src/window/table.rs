@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
-use smallvec::SmallVec;
 use talpf_primitives::Mutex;
 
 use super::landing::{
@@ -98,7 +97,7 @@ impl WindowTable {
             return self.post_outside(at, claim, operation, has_landed);
         }
         state.note_posting(lane, round);
-        let State { idle, is_awaited, lanes, parked, refused, tickets, failed } = &mut *state;
+        let State { idle, is_awaited, lanes, parked, tickets, failed } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             return (Outcome::Refused(operation), Freed::default());
@@ -121,8 +120,6 @@ impl WindowTable {
                     windows.park(at, Waiting { claim, operation: operation.park() });
                     Outcome::Parked
                 } else {
-                    note_refused(refused, claim.source);
-                    operation.note_no_credit();
                     Outcome::Retry(operation)
                 };
                 return (outcome, freed);
@@ -192,14 +189,14 @@ impl WindowTable {
                     let claims = run.map(|index| operations.claim(index));
                     state.note_in_flight((lane, round, at), claims, has_landed);
                 }
-                _ => rest.retry_for_room(run),
+                _ => rest.retry.extend(run),
             }
         }
         if next == operations.len() {
             return rest;
         }
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, refused, tickets, failed, .. } = &mut *state;
+        let State { idle, lanes, parked, tickets, failed, .. } = &mut *state;
         let windows = round_of(lanes, lane, round, self.most_ahead);
         let Some(windows) = windows.filter(|_| failed.is_none()) else {
             rest.refused = Some(next);
@@ -226,7 +223,7 @@ impl WindowTable {
                             let claims = (first..next).map(|index| operations.claim(index));
                             windows.note_flying(claims, has_landed);
                         }
-                        _ => rest.retry_for_room(first..next),
+                        _ => rest.retry.extend(first..next),
                     }
                 }
                 Admission::WaitFlag(at) if self.has_credit(parked, claim.source) => {
@@ -236,10 +233,7 @@ impl WindowTable {
                     windows.park(at, Waiting { claim, operation });
                     rest.has_parked = true;
                 }
-                Admission::WaitFlag(_) => {
-                    note_refused(refused, claim.source);
-                    rest.retry.push(first);
-                }
+                Admission::WaitFlag(_) => rest.retry.push(first),
                 Admission::Refused => {
                     rest.refused.get_or_insert(first);
                 }
@@ -269,9 +263,8 @@ impl WindowTable {
     ) -> Freed {
         let mut state = self.state.lock();
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, refused, tickets, .. } = &mut *state;
+        let State { idle, lanes, parked, tickets, .. } = &mut *state;
         let mut freed = Freed::default();
-        freed.resume(refused);
         let Some(windows) = round_of(lanes, lane, round, MOST_AHEAD) else {
             return freed;
         };
@@ -301,9 +294,8 @@ impl WindowTable {
     /// the windows whose admitted operations have landed.
     pub(crate) fn settle(&self, has_landed: HasLanded<'_>) -> Freed {
         let mut state = self.state.lock();
-        let State { lanes, parked, refused, failed, .. } = &mut *state;
+        let State { lanes, parked, failed, .. } = &mut *state;
         let mut freed = Freed::default();
-        freed.resume(refused);
         let mut delayed = false;
         let rounds = lanes.iter_mut().enumerate().flat_map(|(lane, rounds)| {
             let lane = LaneNumber(lane as u8);
@@ -363,7 +355,7 @@ impl WindowTable {
     ) -> Result<EndedRound, Unended> {
         let mut state = self.state.lock();
         state.note_posting(lane, round);
-        let State { idle, lanes, parked, refused, tickets, .. } = &mut *state;
+        let State { idle, lanes, parked, tickets, .. } = &mut *state;
         idle.forget(lane, round);
         let mut over = EndedRound::default();
         let Some(ended) = round_of(lanes, lane, round, MOST_AHEAD) else {
@@ -375,7 +367,6 @@ impl WindowTable {
             return Err(if are_out { Unended::Tickets } else { Unended::Landing });
         }
         ended.empty(parked, &mut over);
-        over.freed.resume(refused);
         let rounds = &mut lanes[lane.index()];
         debug_assert_eq!(rounds.first(), round, "rounds of a lane end in order");
         rounds.pass();
@@ -410,14 +401,6 @@ impl WindowTable {
     #[inline]
     pub(crate) fn opened(&self) -> u32 {
         self.opened.load(Ordering::Relaxed)
-    }
-}
-
-/// Notes that an operation of a source has found no credit.
-#[cold]
-fn note_refused(refused: &mut SmallVec<[Rank; 2]>, source: Rank) {
-    if !refused.contains(&source) {
-        refused.push(source);
     }
 }
 

@@ -153,7 +153,6 @@ fn a_task_whose_operations_find_no_credit_sleeps_until_there_is_some() {
         });
         let (polls, values) = &ends[0];
         assert!(values.iter().enumerate().all(|(at, value)| *value == (at / numbers) as u64));
-        // Naps of 200 us would be 250.
         // Naps of a millisecond would be 40.
         assert!(*polls < 10, "{polls} polls while nothing happened, {numbers} numbers each");
     }
