@@ -54,7 +54,9 @@ impl Sender {
             let after = queues.range((Bound::Excluded(done), Bound::Unbounded)).next();
             next = after.map(|(destination, _)| *destination);
         }
-        Retried { kept: queues, count, lacking: lacking.filter(|_| count == before) }
+        // Of each destination as many were retried, or all of it.
+        let lacking = lacking.filter(|_| count == before).map(|all| all.min(MISSES));
+        Retried { kept: queues, count, lacking }
     }
 }
 
@@ -66,7 +68,7 @@ fn attempt(mut queue: VecDeque<Issued>, origin: &Sender) -> (VecDeque<Issued>, O
         let first = queue.iter().take(PUTS.min(left));
         let together = first.take_while(|issued| issued.goes_together()).count();
         let (tried, missed) = if together > 1 && !origin.has_failed() {
-            // Those that go together lack no credit for good: they may ask for windows later.
+            // Puts that still go together may ask for windows later, without an event.
             lacking = None;
             let kept = Chain::new(queue.drain(..together)).land(origin);
             let missed = kept.len();

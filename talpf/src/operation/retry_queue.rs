@@ -1,7 +1,8 @@
 //! The operations that a rank has to retry (see `retry`).
 //!
-//! One thread retries at a time. Once each in a row was retried in vain, as it lacks credit at a remote target, they are
-//! retried again only after a message has come that may have given some. A flag of the rank says whether one has:
+//! Retries are made by one thread at a time. Once each operation was retried in vain, as it lacks credit at a remote
+//! target, all are retried again only after a message has come that may have given some. A flag of the rank says
+//! whether one has:
 //!
 //! | who retries | who takes in messages |
 //! |---|---|
@@ -10,7 +11,8 @@
 //! | gives back those that lack it, fences | |
 //! | checks the flag: has them retried unless it is set | |
 //!
-//! Who answers the doorbell may find the operations taken. Then who retries sees that the flag was taken back.
+//! The thread that answers the doorbell may find the operations taken. Then the one that retries sees that the flag was
+//! taken back.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,8 +27,8 @@ pub(crate) struct RetryQueue<T> {
     count: AtomicUsize,
     /// Held by the thread that retries.
     retrying: TryLock<()>,
-    /// Number of operations in a row that were retried in vain, as they lack credit, since one was added or credit
-    /// may have been given. Changed under the lock.
+    /// Least number of operations of each destination that were retried in vain, as they lack credit, since one was
+    /// added or credit may have been given; that of all if there are fewer. Changed under the lock.
     lacking: AtomicUsize,
 }
 
@@ -35,7 +37,8 @@ pub(super) struct Retried<T> {
     /// Operations that remain, and their number.
     pub(super) kept: Queues<T>,
     pub(super) count: usize,
-    /// Number of those that were retried, if all of them lack credit at a remote target.
+    /// Least number of operations of each destination that were retried, or that of all if there are fewer. `None`
+    /// unless all that were retried lack credit at a remote target.
     pub(super) lacking: Option<usize>,
 }
 
@@ -122,7 +125,7 @@ impl<T> RetryQueue<T> {
         (std::mem::take(&mut queues), count)
     }
 
-    /// Queues the `count` operations of `kept` before those that were added meanwhile. `lacking` in a row lack credit.
+    /// Queues the `count` operations of `kept` before those that were added meanwhile. `lacking` is as in the queue.
     fn give_back(&self, kept: Queues<T>, count: usize, lacking: usize) {
         let mut queues = self.queues.lock();
         let newer = std::mem::take(&mut *queues);
@@ -180,7 +183,7 @@ mod tests {
         for (older, newer) in [(&few[..], &many[..]), (&many[..], &few[..])] {
             let retries = RetryQueue::default();
             let awaits_credit = ResponseFlag::default();
-            awaits_credit.set();
+            awaits_credit.renew();
             retries.give_back(queues(newer), newer.len(), newer.len() - 1);
             assert!(!retries.all_lack_credit(&awaits_credit), "one was not retried");
             retries.give_back(queues(older), older.len(), 8);

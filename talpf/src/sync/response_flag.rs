@@ -1,7 +1,7 @@
 //! A flag of a rank that is set before it waits for messages of other processes, until a thread that takes some in takes
 //! the flag back. A rank has two of them.
 //!
-//! One is for syncs that wait for responses of other processes: no completion announces that a request without one was
+//! Syncs that wait for responses of other processes have one: no completion announces that a request without one was
 //! carried out. So the thread that takes in what other processes have sent rings the doorbells of ranks whose flags are
 //! set:
 //!
@@ -14,7 +14,7 @@
 //! The two fences have an order. If that of the sync is first, the thread sees the flag; if that of the thread is
 //! first, the sync sees that the requests have ended.
 //!
-//! The other one is for operations that wait for credit (`operation/retry_queue.rs`).
+//! Operations that wait for credit have the other one (`operation/retry_queue.rs`).
 
 use talpf_primitives::{AtomicBool, Ordering, fence};
 
@@ -24,7 +24,7 @@ pub(crate) struct ResponseFlag(AtomicBool);
 
 impl ResponseFlag {
     /// Sets the flag. The caller then checks for requests under way.
-    pub(crate) fn set(&self) {
+    pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }

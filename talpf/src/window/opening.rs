@@ -20,11 +20,11 @@ impl WindowTable {
     pub(crate) fn open(
         &self,
         (lane, round): (LaneNumber, Round),
-        opened: impl IntoIterator<Item = ((usize, Area), HeldGuard)>,
+        openings: impl IntoIterator<Item = ((usize, Area), HeldGuard)>,
         is_only: bool,
         (has_landed, send): (HasLanded<'_>, SendTicket<'_>),
     ) -> (Freed, bool) {
-        let mut opened = opened.into_iter();
+        let mut openings = openings.into_iter();
         let mut state = self.state.lock();
         let State { idle, is_awaited, lanes, parked, tickets, failed } = &mut *state;
         let mut freed = Freed::default();
@@ -35,7 +35,7 @@ impl WindowTable {
             // run has failed.
             let failed = failed.clone();
             drop(state);
-            opened.for_each(|(_, guard)| {
+            openings.for_each(|(_, guard)| {
                 drop(match &failed {
                     Some(reason) => Ok(PoisonOnDrop::new(guard, reason)),
                     None => Err(guard),
@@ -44,7 +44,7 @@ impl WindowTable {
             return (freed, is_declared);
         };
         let takes_more = !windows.is_ending() && !self.notes;
-        opened.by_ref().for_each(|(window, guard)| {
+        openings.by_ref().for_each(|(window, guard)| {
             is_declared = is_only && windows.declare_only(window.1);
             let (at, area) = ((lane, round, window.0), window.1);
             let window = windows.open(window, guard);
