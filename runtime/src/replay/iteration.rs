@@ -73,24 +73,37 @@ impl<'a> Iteration<'a> {
         clauses: &impl Clauses<'a>,
         body: Box<dyn Repeated>,
     ) -> Result<(), Error> {
-        let mut accesses = Vec::with_capacity(clauses.count());
-        clauses.for_each(|access| accesses.push(*access));
-        accesses.iter().try_for_each(Declared::check_bounds)?;
-        let lent = || accesses.iter().any(|access| access.lender().is_some());
-        if let Some(what) = refused.or_else(|| lent().then_some("regions that were lent")) {
-            let label = traits.label.text().to_owned();
-            return Err(Error::Replayed { label, what });
+        let recorded = &mut *self.recorded.borrow_mut();
+        let first = recorded.declared.len();
+        clauses.for_each(|access| recorded.declared.push(*access));
+        if let Err(error) = check(&traits, refused, &recorded.declared[first..]) {
+            recorded.declared.truncate(first);
+            return Err(error);
         }
-        let mut recorded = self.recorded.borrow_mut();
-        for (nth, access) in accesses.iter().enumerate() {
-            let operator = clauses.joins(nth).map(|joins| recorded.join(joins, access));
-            recorded.sketch.add(access, operator);
+        let count = recorded.declared.len() - first;
+        for nth in 0..count {
+            let access = recorded.declared[first + nth];
+            let operator = clauses.joins(nth).map(|joins| recorded.join(joins, &access));
+            recorded.sketch.add(&access, operator);
         }
-        recorded.sketch.counts.push(accesses.len());
-        recorded.declared.extend(accesses);
+        recorded.sketch.counts.push(count);
         let first_step = recorded.first_step;
         recorded.tasks.push(Task { traits, body, first_step });
         Ok(())
+    }
+}
+
+/// Checks the accesses of a task. `refused` names what it has that no iteration can have.
+fn check(
+    traits: &Traits,
+    refused: Option<&'static str>,
+    accesses: &[Declared<'_>],
+) -> Result<(), Error> {
+    accesses.iter().try_for_each(Declared::check_bounds)?;
+    let lent = || accesses.iter().any(|access| access.lender().is_some());
+    match refused.or_else(|| lent().then_some("regions that were lent")) {
+        Some(what) => Err(Error::Replayed { label: traits.label.text().to_owned(), what }),
+        None => Ok(()),
     }
 }
 

@@ -267,15 +267,21 @@ pub(crate) unsafe fn close_here(record: &Record, access: usize) -> bool {
 /// All accesses are open and the caller's to close: if this returns `true` it forgets their guards.
 #[inline(always)]
 pub(crate) unsafe fn close_all(record: &Record) -> bool {
-    let accesses = record.access_count();
-    if accesses >= BITS || record.has_failed() {
+    if record.has_failed() {
         return false;
     }
+    let accesses = record.access_count();
     // SAFETY: the body that runs has a unit.
     let replayed = unsafe { ReplayedTask::of(record) };
-    replayed.closed.close_here((1 << accesses) - 1);
+    replayed.closed.close_here(bits_of(accesses));
     replayed.follow_all(accesses);
     true
+}
+
+/// Returns the bits of so many accesses.
+#[inline]
+fn bits_of(accesses: usize) -> u32 {
+    1u32.checked_shl(accesses as u32).map_or(u32::MAX, |above| above - 1)
 }
 
 impl ReplayedTask {
@@ -303,7 +309,7 @@ pub(crate) fn pause(record: &Record) -> u32 {
     let replayed = unsafe { ReplayedTask::of(record) };
     let accesses = record.access_count();
     match replayed.closed.pause() {
-        closed if accesses < BITS && closed == (1 << accesses) - 1 => accesses as u32,
+        closed if closed == bits_of(accesses) => accesses as u32,
         0 => 0,
         closed => replayed.share(closed),
     }
