@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::changed_wire::{ChangedWire, Changes};
 use crate::common::{self, Gate};
 use ibverbs_sim::{SocketWire, Wire};
 use integer_encoding::VarInt;
@@ -89,36 +90,15 @@ fn processes_that_vanish_together_are_all_named() {
 /// The number of the last ask.
 const LAST: u32 = 200;
 
-/// A wire that takes long to send the answer to that.
-struct Slow(SocketWire);
+/// A long time that the answer to that takes.
+struct Slow;
 
-impl Wire for Slow {
-    fn process(&self) -> u32 {
-        self.0.process()
-    }
-
-    fn processes(&self) -> u32 {
-        self.0.processes()
-    }
-
-    fn send(&self, to: u32, packet: Vec<u8>) {
+impl Changes for Slow {
+    fn before_send(&self, packet: &[u8]) {
         // A datagram that lets an operation land, and its number.
         if packet == [&[0, 1][..], &numbers([0, 1, LAST.into()])].concat() {
             thread::sleep(Duration::from_millis(10));
         }
-        self.0.send(to, packet);
-    }
-
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
-        self.0.poll(sink);
-    }
-
-    fn has_unsent(&self) -> bool {
-        self.0.has_unsent()
-    }
-
-    fn is_lost(&self, process: u32) -> bool {
-        self.0.is_lost(process)
     }
 }
 
@@ -170,7 +150,7 @@ fn a_process_that_vanishes_after_its_last_message_fails_nobody() {
             common::spin(Duration::from_millis(1));
             send(datagram(5, &[]));
         });
-        let ranks = vec![(Arc::new(Slow(first)) as Arc<dyn Wire>, config)];
+        let ranks = vec![(Arc::new(ChangedWire::new(first, Slow)) as Arc<dyn Wire>, config)];
         let ends = common::on_wires(ranks, async |_| Ok(()));
         forged.join().unwrap();
         ends.into_iter().for_each(Result::unwrap);

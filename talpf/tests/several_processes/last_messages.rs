@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ibverbs_sim::{SocketWire, Wire};
 use talpf::SyncMode;
 
+use crate::changed_wire::{ChangedWire, Changes};
 use crate::common;
 
-/// A wire of two processes that is read late, and has lost what is unread once that of the peer has closed. So does
-/// TCP if the peer has unread bytes as it closes.
+/// Losses of the wire of one of two processes, which is read late: of what is unread once that of the peer has closed.
+/// TCP loses it, too, if the peer has unread bytes as it closes.
 struct Reset {
-    wire: SocketWire,
+    process: usize,
     closed: Arc<[AtomicBool; 2]>,
     polls: AtomicU32,
 }
@@ -20,49 +21,34 @@ struct Reset {
 const LATE: u32 = 1000;
 
 impl Reset {
-    fn pair() -> Vec<Self> {
+    fn pair() -> Vec<ChangedWire<Self>> {
         let closed = Arc::new([const { AtomicBool::new(false) }; 2]);
-        let wires = SocketWire::mesh(2).unwrap().into_iter();
-        wires.map(|wire| Self { wire, closed: closed.clone(), polls: AtomicU32::new(0) }).collect()
+        let wires = (0..).zip(SocketWire::mesh(2).unwrap());
+        let reset = |process| Self { process, closed: closed.clone(), polls: AtomicU32::new(0) };
+        wires.map(|(process, wire)| ChangedWire::new(wire, reset(process))).collect()
     }
 
     fn is_reset(&self) -> bool {
-        self.closed[1 - self.wire.process() as usize].load(Ordering::Acquire)
+        self.closed[1 - self.process].load(Ordering::Acquire)
     }
 }
 
-impl Wire for Reset {
-    fn process(&self) -> u32 {
-        self.wire.process()
-    }
-
-    fn processes(&self) -> u32 {
-        self.wire.processes()
-    }
-
-    fn send(&self, to: u32, packet: Vec<u8>) {
-        self.wire.send(to, packet);
-    }
-
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
+impl Changes for Reset {
+    fn poll(&self, wire: &SocketWire, sink: &mut dyn FnMut(u32, &[u8])) {
         let polls = self.polls.fetch_add(1, Ordering::Relaxed);
-        if !self.is_reset() && (self.wire.process() == 0 || polls.is_multiple_of(LATE)) {
-            self.wire.poll(sink);
+        if !self.is_reset() && (self.process == 0 || polls.is_multiple_of(LATE)) {
+            wire.poll(sink);
         }
     }
 
-    fn has_unsent(&self) -> bool {
-        self.wire.has_unsent()
-    }
-
-    fn is_lost(&self, process: u32) -> bool {
-        self.is_reset() || self.wire.is_lost(process)
+    fn is_lost(&self, wire: &SocketWire, process: u32) -> bool {
+        self.is_reset() || wire.is_lost(process)
     }
 }
 
 impl Drop for Reset {
     fn drop(&mut self) {
-        self.closed[self.wire.process() as usize].store(true, Ordering::Release);
+        self.closed[self.process].store(true, Ordering::Release);
     }
 }
 

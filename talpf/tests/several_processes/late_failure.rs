@@ -6,46 +6,26 @@ use std::sync::{Arc, Mutex};
 use ibverbs_sim::{SocketWire, Wire};
 use talpf::{Error, NameError, Rank};
 
+use crate::changed_wire::{ChangedWire, Changes};
 use crate::common::{self, Gate};
 
-/// A wire whose process hears nothing of process 2 while that is held back.
+/// Packets of process 2, of which a process hears nothing while they are held back.
 struct HeldBack {
-    wire: SocketWire,
     is_held_back: Arc<AtomicBool>,
     packets: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Wire for HeldBack {
-    fn process(&self) -> u32 {
-        self.wire.process()
-    }
-
-    fn processes(&self) -> u32 {
-        self.wire.processes()
-    }
-
-    fn send(&self, to: u32, packet: Vec<u8>) {
-        self.wire.send(to, packet);
-    }
-
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
+impl Changes for HeldBack {
+    fn poll(&self, wire: &SocketWire, sink: &mut dyn FnMut(u32, &[u8])) {
         let mut packets = self.packets.lock().unwrap();
         let is_held_back = self.is_held_back.load(Ordering::SeqCst);
         if !is_held_back {
             packets.drain(..).for_each(|packet| sink(2, &packet));
         }
-        self.wire.poll(&mut |from, packet| match from {
+        wire.poll(&mut |from, packet| match from {
             2 if is_held_back => packets.push(packet.to_vec()),
             _ => sink(from, packet),
         });
-    }
-
-    fn has_unsent(&self) -> bool {
-        self.wire.has_unsent()
-    }
-
-    fn is_lost(&self, process: u32) -> bool {
-        self.wire.is_lost(process)
     }
 }
 
@@ -58,7 +38,7 @@ fn a_process_that_ends_after_a_failure_says_so() {
         let wire: Arc<dyn Wire> = match wire.process() {
             0 => {
                 let (is_held_back, packets) = (Arc::clone(&is_held_back), Mutex::default());
-                Arc::new(HeldBack { wire, is_held_back, packets })
+                Arc::new(ChangedWire::new(wire, HeldBack { is_held_back, packets }))
             }
             _ => Arc::new(wire),
         };

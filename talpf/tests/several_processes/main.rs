@@ -6,6 +6,7 @@
 //! All others are of one rail.
 
 mod any_rail;
+mod changed_wire;
 mod common;
 mod counting_rail;
 mod distribution;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ibverbs_sim::{SocketWire, Wire};
 use talpf::{Rank, SyncMode};
 
+use crate::changed_wire::{ChangedWire, Changes};
 use crate::common;
 
-/// A wire that is broken from some time on.
+/// The break of a wire, in the sends or in the polls from some time on.
 struct Fragile {
-    wire: SocketWire,
     is_broken: Arc<AtomicBool>,
     in_send: bool,
 }
@@ -21,31 +21,14 @@ impl Fragile {
     }
 }
 
-impl Wire for Fragile {
-    fn process(&self) -> u32 {
-        self.wire.process()
-    }
-
-    fn processes(&self) -> u32 {
-        self.wire.processes()
-    }
-
-    fn send(&self, to: u32, packet: Vec<u8>) {
+impl Changes for Fragile {
+    fn before_send(&self, _: &[u8]) {
         self.check(true);
-        self.wire.send(to, packet);
     }
 
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
+    fn poll(&self, wire: &SocketWire, sink: &mut dyn FnMut(u32, &[u8])) {
         self.check(false);
-        self.wire.poll(sink);
-    }
-
-    fn has_unsent(&self) -> bool {
-        self.wire.has_unsent()
-    }
-
-    fn is_lost(&self, process: u32) -> bool {
-        self.wire.is_lost(process)
+        wire.poll(sink);
     }
 }
 
@@ -57,8 +40,8 @@ fn breaks(in_send: bool) {
         if wire.process() > 0 {
             return (Arc::new(wire) as Arc<dyn Wire>, common::unwatched(2, 1));
         }
-        let is_broken = Arc::clone(&is_broken);
-        (Arc::new(Fragile { wire, is_broken, in_send }) as Arc<dyn Wire>, common::unwatched(2, 1))
+        let changes = Fragile { is_broken: Arc::clone(&is_broken), in_send };
+        (Arc::new(ChangedWire::new(wire, changes)) as Arc<dyn Wire>, common::unwatched(2, 1))
     });
     let ends = common::on_wires(ranks.collect(), |ctx| {
         let is_broken = Arc::clone(&is_broken);

@@ -7,38 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ibverbs_sim::{SocketWire, Wire};
 use talpf::{Config, Context, Error, Rank, SyncMode};
 
+use crate::changed_wire::{ChangedWire, Changes};
 use crate::common;
 
-/// A wire that counts what is sent.
-struct Counted {
-    wire: SocketWire,
-    sent: Arc<AtomicUsize>,
-}
+/// The messages that a wire has sent.
+struct Sent(Arc<AtomicUsize>);
 
-impl Wire for Counted {
-    fn process(&self) -> u32 {
-        self.wire.process()
-    }
-
-    fn processes(&self) -> u32 {
-        self.wire.processes()
-    }
-
-    fn send(&self, to: u32, packet: Vec<u8>) {
-        self.sent.fetch_add(1, Ordering::SeqCst);
-        self.wire.send(to, packet);
-    }
-
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
-        self.wire.poll(sink);
-    }
-
-    fn has_unsent(&self) -> bool {
-        self.wire.has_unsent()
-    }
-
-    fn is_lost(&self, process: u32) -> bool {
-        self.wire.is_lost(process)
+impl Changes for Sent {
+    fn before_send(&self, _: &[u8]) {
+        self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -54,7 +31,7 @@ fn puts(stride: usize, is_raw: bool) -> (Vec<u64>, usize) {
     let wires = SocketWire::mesh(2).unwrap().into_iter().zip(&sent);
     let config = Config { check_conflicts: false, ..common::config(2, 1) };
     let ranks = wires.map(|(wire, sent)| {
-        let wire: Arc<dyn Wire> = Arc::new(Counted { wire, sent: Arc::clone(sent) });
+        let wire: Arc<dyn Wire> = Arc::new(ChangedWire::new(wire, Sent(Arc::clone(sent))));
         (wire, config.clone())
     });
     let ends = common::on_wires(ranks.collect(), |ctx: Context| {

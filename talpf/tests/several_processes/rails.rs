@@ -12,6 +12,7 @@ use ibverbs_sim::{
 };
 use talpf::{Config, Context, Error, exec_on_rail, hook, hook_on_rail};
 
+use crate::changed_wire::ChangedWire;
 use crate::in_one_process::{AnyProgram, AnyResult, any_main, typed, watchdog};
 
 /// Number that strangers do not know.
@@ -118,47 +119,10 @@ impl Between {
             }
             Self::Packets => {
                 let wires = SocketWire::mesh(processes).unwrap().into_iter();
-                let wires = wires.map(|wire| Arc::new(WithoutEvent(wire)));
+                let wires = wires.map(|wire| Arc::new(ChangedWire::new(wire, ())));
                 wires.map(|wire| Arc::new(Packets::new(wire)) as _).collect()
             }
         }
-    }
-}
-
-/// A wire that must be polled.
-struct WithoutEvent(SocketWire);
-
-impl Wire for WithoutEvent {
-    fn process(&self) -> u32 {
-        self.0.process()
-    }
-
-    fn processes(&self) -> u32 {
-        self.0.processes()
-    }
-
-    fn send(&self, to: u32, packet: Vec<u8>) {
-        self.0.send(to, packet);
-    }
-
-    fn poll(&self, sink: &mut dyn FnMut(u32, &[u8])) {
-        self.0.poll(sink);
-    }
-
-    fn has_unsent(&self) -> bool {
-        self.0.has_unsent()
-    }
-
-    fn unsent_bytes(&self, to: u32) -> usize {
-        self.0.unsent_bytes(to)
-    }
-
-    fn is_lost(&self, process: u32) -> bool {
-        self.0.is_lost(process)
-    }
-
-    fn give_up(&self, process: u32) {
-        self.0.give_up(process);
     }
 }
 

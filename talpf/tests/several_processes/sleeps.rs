@@ -1,9 +1,12 @@
 //! Sleeps of the polling task of a process that waits for another one.
 
+use std::future::poll_fn;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ibverbs_sim::{ShmConfig, ShmRail};
 use talpf::{Config, Context, Error, Rank, SyncMode, hook_on_rail};
@@ -156,4 +159,110 @@ fn a_task_whose_operations_find_no_credit_sleeps_until_there_is_some() {
         // Naps of a millisecond would be 40.
         assert!(*polls < 10, "{polls} polls while nothing happened, {numbers} numbers each");
     }
+}
+
+/// Waits, and lets other tasks run meanwhile.
+async fn until(mut is_so: impl FnMut() -> bool) {
+    let attempt = |context: &mut std::task::Context<'_>| match is_so() {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    };
+    poll_fn(attempt).await;
+}
+
+/// Other lanes, and puts of each: one more than it has credit for.
+const LANES: u8 = 200;
+const OF_LANE: usize = 3;
+
+/// Returns the elements of the puts of another lane.
+fn part(lane: u8) -> Range<usize> {
+    (lane as usize - 1) * OF_LANE..lane as usize * OF_LANE
+}
+
+/// Process 1 has a long put behind short ones that find no credit, and gets a ticket for it. Then process 0
+/// computes.
+#[test]
+fn a_put_with_a_ticket_lands_however_many_operations_before_it_lack_credit() {
+    /// Rounds after which a put is taken for one that is repeated.
+    const BEFORE: usize = 2;
+    const SHORT: usize = 1_000;
+    const LEN: usize = 2 * common::COPIED;
+    const COMPUTED: Duration = Duration::from_secs(5);
+    let config = Config { credits: 2, check_conflicts: false, ..common::config(2, 1) };
+    let (is_queued, has_landed) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let ends = run_both(&config, move |ctx, _| {
+        let (is_queued, has_landed) = (Arc::clone(&is_queued), Arc::clone(&has_landed));
+        async move {
+            let [closed, inbox, others] =
+                [SHORT, LEN, part(LANES).end].map(|len| common::array(&ctx, vec![0u64; len]));
+            let (closed, inbox, others) = (closed?, inbox?, others?);
+            let closed_slot = ctx.register_global(&closed).await?;
+            let slot = ctx.register_global(&inbox).await?;
+            let others_slot = ctx.register_global(&others).await?;
+            let is_target = ctx.rank() == Rank(0);
+            let other_syncs = || {
+                let syncs = (1..=LANES).map(|lane| {
+                    let mode = SyncMode::msg(if is_target { OF_LANE as u32 } else { 0 });
+                    ctx.lane(lane)?.sync(mode).window(&others.region(part(lane))).spawn()
+                });
+                syncs.collect::<Result<Vec<_>, Error>>()
+            };
+            if !is_target {
+                let ones = common::array(&ctx, vec![1u64; LEN])?;
+                ctx.register_local(&ones)?;
+                for _ in 0..BEFORE {
+                    ctx.put(&ones.all(), slot.at(Rank(0), 0))?;
+                    ctx.sync(SyncMode::msg(0).with_barrier()).await?;
+                }
+                for at in 0..SHORT {
+                    ctx.put(&ones.region(..1), closed_slot.at(Rank(0), at))?;
+                }
+                ctx.put(&ones.all(), slot.at(Rank(0), 0))?;
+                for lane in 1..=LANES {
+                    for at in part(lane) {
+                        ctx.lane(lane)?.put(&ones.region(..1), others_slot.at(Rank(0), at))?;
+                    }
+                }
+                is_queued.store(true, Ordering::SeqCst);
+                ctx.group().task("landed").inout(&ones.region(1..)).run(drop)?.await?;
+                has_landed.store(true, Ordering::SeqCst);
+                for sync in other_syncs()? {
+                    sync.await?;
+                }
+                ctx.sync(SyncMode::msg(0)).await?;
+                return Ok(true);
+            }
+            for _ in 0..BEFORE {
+                ctx.sync(SyncMode::msg(1).with_barrier()).window(&inbox.all()).await?;
+            }
+            let hold = ctx.group().task("hold").inout(&closed.all()).inout(&inbox.all());
+            let (held, free) = hold.run(|closed, inbox| (closed, inbox))?.await?;
+            let sync = ctx.sync(SyncMode::msg(SHORT as u32 + 1));
+            let sync = sync.window(&closed.all()).window(&inbox.all()).spawn()?;
+            until(|| is_queued.load(Ordering::SeqCst)).await;
+            let before = ctx.ticket_counts().given;
+            drop(free);
+            until(|| ctx.ticket_counts().given > before).await;
+            // The only worker takes nothing in, and gives no credit.
+            let compute = move || {
+                let begin = Instant::now();
+                while !has_landed.load(Ordering::SeqCst) && begin.elapsed() < COMPUTED {
+                    thread::yield_now();
+                }
+                has_landed.load(Ordering::SeqCst)
+            };
+            let has_landed = ctx.group().task("compute").run(compute)?.await?;
+            drop(held);
+            for sync in other_syncs()? {
+                sync.await?;
+            }
+            sync.await?;
+            Ok(has_landed)
+        }
+    });
+    assert!(ends[0], "the put waits for credit, which it does not need");
 }
