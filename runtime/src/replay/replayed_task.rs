@@ -36,7 +36,7 @@ pub(crate) struct ReplayedTask {
     /// The part that records know, first, so that their pointers lead to the whole.
     head: ReplayHead,
     closed: ClosedAccesses,
-    /// Open accesses that share the last bit.
+    /// Open accesses that share the last bit, unless all accesses of the task were closed together.
     rest: EventCounter,
     record: &'static Record,
     /// The present step, or the next one.

@@ -43,7 +43,8 @@ fn what_a_body_borrows_is_held_until_it_returns() {
 
 #[test]
 fn many_borrowed_accesses_replay() {
-    for (workers, tiles) in [(1, 31), (2, 31), (1, 32), (2, 32), (1, 70), (2, 70)] {
+    for (workers, tiles) in [31, 32, 33, 70].into_iter().flat_map(|tiles| [(1, tiles), (2, tiles)])
+    {
         let runtime = common::runtime(workers);
         let all = numbers(&runtime, tiles);
         runtime
@@ -166,21 +167,26 @@ fn borrowed_copies_are_reduced_and_lent_regions_passed_on() {
 
 #[test]
 fn a_borrowing_body_that_fails_or_panics_stops_the_steps() {
-    for (workers, panics) in [(1, false), (2, false), (1, true), (2, true)] {
+    for (workers, tiles, panics) in
+        [(1, 1, false), (2, 1, false), (1, 1, true), (2, 1, true), (2, 40, false), (2, 40, true)]
+    {
         let runtime = common::runtime(workers);
-        let number = numbers(&runtime, 2);
+        let number = numbers(&runtime, tiles + 1);
         runtime
             .iterate(1_000, |iteration| {
-                let task = iteration.task("fails").inout(&number.tile(0));
-                task.spawn_borrowed(move |number| {
+                let task = iteration.task("fails").inout((0..tiles).map(|tile| number.tile(tile)));
+                task.spawn_borrowed(move |numbers| {
                     let step = current_step().unwrap();
-                    number[0] += 1;
+                    numbers[0][0] += 1;
                     if step == 7 {
                         assert!(!panics, "broken");
                         fail_current_task("broken").unwrap();
                     }
                 })?;
-                let task = iteration.task("next").input(&number.tile(0)).inout(&number.tile(1));
+                let task = iteration
+                    .task("next")
+                    .input(&number.region(..tiles))
+                    .inout(&number.tile(tiles));
                 task.spawn_borrowed(|_, _| {
                     let step = current_step().unwrap();
                     assert!(step < 7, "ran")

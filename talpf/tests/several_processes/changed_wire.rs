@@ -1,17 +1,20 @@
-//! A wire over sockets of which a test changes what it needs. It has no event: whoever uses it polls.
+//! A wire over sockets that a test makes behave otherwise. It has no event, so it must be polled.
 
 use ibverbs_sim::{SocketWire, Wire};
 
-/// The changes to a wire.
+/// The changes to a wire: each function is that of the wire unless a test has another one.
 pub(crate) trait Changes: Send + Sync + 'static {
+    /// Called before each packet is sent.
     fn before_send(&self, packet: &[u8]) {
         let _ = packet;
     }
 
+    /// Replaces [`Wire::poll`].
     fn poll(&self, wire: &SocketWire, sink: &mut dyn FnMut(u32, &[u8])) {
         wire.poll(sink);
     }
 
+    /// Replaces [`Wire::is_lost`].
     fn is_lost(&self, wire: &SocketWire, process: u32) -> bool {
         wire.is_lost(process)
     }

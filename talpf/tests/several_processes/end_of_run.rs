@@ -90,7 +90,7 @@ fn processes_that_vanish_together_are_all_named() {
 /// The number of the last ask.
 const LAST: u32 = 200;
 
-/// A long time that the answer to that takes.
+/// A delay of the answer to ask [`LAST`].
 struct Slow;
 
 impl Changes for Slow {

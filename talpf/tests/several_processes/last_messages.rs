@@ -9,8 +9,8 @@ use talpf::SyncMode;
 use crate::changed_wire::{ChangedWire, Changes};
 use crate::common;
 
-/// Losses of the wire of one of two processes, which is read late: of what is unread once that of the peer has closed.
-/// TCP loses it, too, if the peer has unread bytes as it closes.
+/// Late reads of a wire between two processes, and loss of what was not read when the peer closes its end. TCP loses it,
+/// too, if the peer has unread bytes as it closes.
 struct Reset {
     process: usize,
     closed: Arc<[AtomicBool; 2]>,

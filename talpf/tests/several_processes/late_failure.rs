@@ -9,7 +9,7 @@ use talpf::{Error, NameError, Rank};
 use crate::changed_wire::{ChangedWire, Changes};
 use crate::common::{self, Gate};
 
-/// Packets of process 2, of which a process hears nothing while they are held back.
+/// Delay of what process 2 has sent: it arrives once it is no longer held back.
 struct HeldBack {
     is_held_back: Arc<AtomicBool>,
     packets: Mutex<Vec<Vec<u8>>>,

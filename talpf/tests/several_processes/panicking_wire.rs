@@ -9,7 +9,7 @@ use talpf::{Rank, SyncMode};
 use crate::changed_wire::{ChangedWire, Changes};
 use crate::common;
 
-/// The break of a wire, in the sends or in the polls from some time on.
+/// Panics of each send, or else of each poll, once the wire is broken.
 struct Fragile {
     is_broken: Arc<AtomicBool>,
     in_send: bool,

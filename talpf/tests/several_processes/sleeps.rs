@@ -162,10 +162,14 @@ fn a_task_whose_operations_find_no_credit_sleeps_until_there_is_some() {
 }
 
 /// Waits, and lets other tasks run meanwhile.
+///
+/// **Panics** after a long time.
 async fn until(mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
     let attempt = |context: &mut std::task::Context<'_>| match is_so() {
         true => Poll::Ready(()),
         false => {
+            assert!(begin.elapsed() < LONG, "nothing has come for {LONG:?}");
             context.waker().wake_by_ref();
             Poll::Pending
         }
@@ -173,7 +177,9 @@ async fn until(mut is_so: impl FnMut() -> bool) {
     poll_fn(attempt).await;
 }
 
-/// Other lanes, and puts of each: one more than it has credit for.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Other lanes, and puts of each, most of which have no credit.
 const LANES: u8 = 200;
 const OF_LANE: usize = 3;
 
@@ -190,7 +196,6 @@ fn a_put_with_a_ticket_lands_however_many_operations_before_it_lack_credit() {
     const BEFORE: usize = 2;
     const SHORT: usize = 1_000;
     const LEN: usize = 2 * common::COPIED;
-    const COMPUTED: Duration = Duration::from_secs(5);
     let config = Config { credits: 2, check_conflicts: false, ..common::config(2, 1) };
     let (is_queued, has_landed) =
         (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -250,7 +255,7 @@ fn a_put_with_a_ticket_lands_however_many_operations_before_it_lack_credit() {
             // The only worker takes nothing in, and gives no credit.
             let compute = move || {
                 let begin = Instant::now();
-                while !has_landed.load(Ordering::SeqCst) && begin.elapsed() < COMPUTED {
+                while !has_landed.load(Ordering::SeqCst) && begin.elapsed() < LONG {
                     thread::yield_now();
                 }
                 has_landed.load(Ordering::SeqCst)

@@ -29,6 +29,8 @@ pub(crate) fn run(
     let _place = place.lock().unwrap_or_else(PoisonError::into_inner);
     // Not pipes: what a launcher leaves behind that was killed would keep them open.
     let (mut text, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    // In a folder that they share, a launcher of Open MPI that ends removes what another one that starts has found there.
+    let sessions = tempfile::tempdir()?;
     let mut command = Command::new("timeout");
     command.args(["--kill-after=10", LIMIT, &launcher, "-n", &ranks.to_string()]);
     command.arg(program.as_ref());
@@ -38,6 +40,7 @@ pub(crate) fn run(
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .env("OMPI_MCA_hwloc_base_binding_policy", "none")
         .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .env("OMPI_MCA_orte_tmpdir_base", sessions.path())
         .stdin(Stdio::null())
         .stdout(text.try_clone()?)
         .stderr(errors.try_clone()?)
