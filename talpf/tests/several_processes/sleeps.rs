@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ibverbs_sim::{ShmConfig, ShmRail};
 use talpf::{Config, Context, Error, Rank, SyncMode, hook_on_rail};
 
-use crate::common;
+use crate::common::{self, Gate};
 use crate::counting_rail::{CountingRail, Counts};
 
 /// Time within which the task is to sleep again, or to nap: a few milliseconds on an idle machine.
@@ -197,10 +197,9 @@ fn a_put_with_a_ticket_lands_however_many_operations_before_it_lack_credit() {
     const SHORT: usize = 1_000;
     const LEN: usize = 2 * common::COPIED;
     let config = Config { credits: 2, check_conflicts: false, ..common::config(2, 1) };
-    let (is_queued, has_landed) =
-        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (queued, landed) = (Gate::default(), Gate::default());
     let ends = run_both(&config, move |ctx, _| {
-        let (is_queued, has_landed) = (Arc::clone(&is_queued), Arc::clone(&has_landed));
+        let (queued, landed) = (queued.clone(), landed.clone());
         async move {
             let [closed, inbox, others] =
                 [SHORT, LEN, part(LANES).end].map(|len| common::array(&ctx, vec![0u64; len]));
@@ -232,9 +231,9 @@ fn a_put_with_a_ticket_lands_however_many_operations_before_it_lack_credit() {
                         ctx.lane(lane)?.put(&ones.region(..1), others_slot.at(Rank(0), at))?;
                     }
                 }
-                is_queued.store(true, Ordering::SeqCst);
+                queued.open();
                 ctx.group().task("landed").inout(&ones.region(1..)).run(drop)?.await?;
-                has_landed.store(true, Ordering::SeqCst);
+                landed.open();
                 for sync in other_syncs()? {
                     sync.await?;
                 }
@@ -248,17 +247,17 @@ fn a_put_with_a_ticket_lands_however_many_operations_before_it_lack_credit() {
             let (held, free) = hold.run(|closed, inbox| (closed, inbox))?.await?;
             let sync = ctx.sync(SyncMode::msg(SHORT as u32 + 1));
             let sync = sync.window(&closed.all()).window(&inbox.all()).spawn()?;
-            until(|| is_queued.load(Ordering::SeqCst)).await;
+            queued.passed().await;
             let before = ctx.ticket_counts().given;
             drop(free);
             until(|| ctx.ticket_counts().given > before).await;
             // The only worker takes nothing in, and gives no credit.
             let compute = move || {
                 let begin = Instant::now();
-                while !has_landed.load(Ordering::SeqCst) && begin.elapsed() < LONG {
+                while !landed.is_open() && begin.elapsed() < LONG {
                     thread::yield_now();
                 }
-                has_landed.load(Ordering::SeqCst)
+                landed.is_open()
             };
             let has_landed = ctx.group().task("compute").run(compute)?.await?;
             drop(held);
