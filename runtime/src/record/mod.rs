@@ -40,7 +40,7 @@ mod wait_note;
 
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32 as PlainU32,
-    Ordering::{Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 use self::failure_cell::FailureCell;
@@ -139,16 +139,18 @@ impl Record {
         }
     }
 
-    /// Starts a new generation in a record that the caller owns.
+    /// Starts a new generation in a record that the caller owns. A thread that sees the generation
+    /// in `state` sees its owner, group and label, not those of the task before.
     #[inline]
     pub(crate) fn create(&self, owner: RecordId, group: *const GroupHead, label: Label) {
-        self.state.create();
         self.owner.store(owner.index(), Relaxed);
         self.more.store(NONE, Relaxed);
-        self.group.store(group.cast_mut(), Relaxed);
+        // A thread that sees this group in the generation before sees as well that it was free.
+        self.group.store(group.cast_mut(), Release);
         self.label.store(label);
         self.steps.store(0, Relaxed);
         self.is_nested.store(false, Relaxed);
+        self.state.create();
     }
 
     #[inline]
@@ -188,7 +190,7 @@ impl Record {
 
     #[inline]
     pub(crate) fn group(&self) -> *const GroupHead {
-        self.group.load(Relaxed)
+        self.group.load(Acquire)
     }
 
     /// Returns the group of a task that is not complete.
@@ -328,5 +330,45 @@ impl Record {
     #[inline]
     pub(crate) fn failure_cell(&self) -> &FailureCell {
         &self.failure
+    }
+}
+
+#[cfg(all(test, not(any(talpf_loom, talpf_shuttle))))]
+mod tests {
+    use std::{ptr, thread};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_sees_a_task_sees_its_group() {
+        const TASKS: u32 = if cfg!(miri) { 100 } else { 300_000 };
+        let group_of = |generation: u32| if generation.is_multiple_of(2) { 8 } else { 16 };
+        // SAFETY: an id that is not used to find a record.
+        let id = unsafe { RecordId::new(0) };
+        let record = Record::new();
+        let reads = || {
+            loop {
+                let seen @ (generation, phase) = record.state.phase();
+                let group = record.group().addr();
+                let is_same = record.state.phase() == seen;
+                if phase == Phase::Created && is_same {
+                    assert_eq!(group, group_of(generation), "of the task before, at {generation}");
+                }
+                if generation == TASKS {
+                    break;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(reads);
+            for generation in 1..=TASKS {
+                record.create(
+                    id,
+                    ptr::without_provenance(group_of(generation)),
+                    Label::new("task"),
+                );
+                record.state.set(Phase::Free);
+            }
+        });
     }
 }
