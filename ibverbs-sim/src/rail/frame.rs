@@ -7,7 +7,7 @@
 use crate::CompletionStatus;
 
 /// Most words of the head of a frame, its header included.
-pub(super) const MAX_HEAD: usize = 6;
+pub(super) const MAX_HEAD: usize = 7;
 
 /// Claim to memory of the process that receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

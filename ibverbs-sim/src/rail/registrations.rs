@@ -126,6 +126,22 @@ impl Registrations {
         let start = unsafe { memory.cast::<u8>().add(claim.offset as usize) };
         Some(action(start))
     }
+
+    /// Returns claimed memory, for what `needed` says as long as the keys are registered. `permit` is the number of a
+    /// second key that the claim needs; 0 for none.
+    pub(super) fn claimed(
+        &self,
+        claim: KeyClaim,
+        permit: u64,
+        length: usize,
+        needed: Access,
+    ) -> Option<NonNull<[u8]>> {
+        if permit != 0 {
+            self.with(KeyClaim { key: permit, offset: 0 }, 0, needed, |_| ())?;
+        }
+        let start = self.with(claim, length as u64, needed, |start| start)?;
+        Some(NonNull::slice_from_raw_parts(start, length))
+    }
 }
 
 impl Entry {

@@ -355,15 +355,17 @@ fn a_queue_pair_that_is_reset_meanwhile_has_none_under_way() {
     let write = Operation::Write { remote: remote.region.at(0) };
     pair.a.post(&[request(1, write, Payload::Gather(&[local.all()]))]);
     pair.a.go_to(QueuePairState::Reset);
+    pair.b.go_to(QueuePairState::Reset);
     local.fill(&content(2));
-    let connection = Connection::default();
-    pair.a.queue_pair.connect_to(1, pair.b.queue_pair.number(), &connection).unwrap();
-    // What was taken lands; its end is that of no request.
-    while remote.bytes() != content(1) {
-        pair.progress();
-    }
+    let (connection, [a, b]) = (Connection::default(), [&pair.a.queue_pair, &pair.b.queue_pair]);
+    a.connect_to(1, b.number(), &connection).unwrap();
+    b.connect_to(0, a.number(), &connection).unwrap();
     (0..500).for_each(|_| pair.progress());
     assert!(pair.a.sent().is_empty());
+    assert!(remote.bytes() == [0; LONG], "nothing is read after the reset");
+    pair.a.post(&[request(2, write, Payload::Gather(&[local.all()]))]);
+    assert_eq!(pair.sent(1), [(2, SUCCESS)]);
+    assert!(remote.bytes() == content(2));
 }
 
 #[test]

@@ -33,8 +33,8 @@ const FOLDER: &str = "IBVERBS_SIM_TEST_FOLDER";
 /// Name of the variable with the provider, for a child.
 const PROVIDER: &str = "IBVERBS_SIM_TEST_PROVIDER";
 
-/// Returns lengths around those at which writes and reads go otherwise: as one piece, as several, as more than the
-/// memory of announcements has at a time.
+/// Returns lengths around those at which writes and reads go otherwise: as one piece, as several, as more than are
+/// under way at a time.
 fn lengths(long: usize) -> [usize; 9] {
     [long - 1, long, long + 1, MIB / 2, MIB / 2 + 1, MIB, 2 * MIB + 1, 5 * MIB, 9 * MIB]
 }
@@ -168,6 +168,27 @@ fn many_writes_and_reads_of_both_ends_are_under_way_at_once() {
 }
 
 #[test]
+fn more_reads_than_may_be_under_way_find_room_one_behind_the_other() {
+    const COUNT: usize = 400;
+    for provider in ofi::providers() {
+        println!("{provider}");
+        let mut ends = Ends::new(ofi::pair(&provider));
+        let Some(long) = ends.rail(0).limits().long_bytes else { continue };
+        let (memory, local) = (Memory::private(long), Memory::private(COUNT * long));
+        memory.fill(0, &vec![7; long]);
+        let key = ends.register(1, &memory, Access::REMOTE_READ);
+        for number in 0..COUNT {
+            let (rail, part) = (ends.rail(0), local.part(number * long, long));
+            // SAFETY: the memory stays, and is used after the read.
+            ends.with_room(|| unsafe { rail.read(1, part, &at(key, 0), number as u64) });
+        }
+        let ended = (0..COUNT).map(|_| ends.until(|events| events[0].completions.pop_front()));
+        assert!(ended.into_iter().all(|(_, status)| status == SUCCESS));
+        assert!(local.bytes() == vec![7; COUNT * long]);
+    }
+}
+
+#[test]
 fn an_operation_with_a_permit_needs_both_keys() {
     for provider in ofi::providers() {
         println!("{provider}");
@@ -257,7 +278,7 @@ fn memory_of_two(
     (remote, keys, local)
 }
 
-/// Posts operations of 6 MiB, more than there is room for at a time, and polls so often.
+/// Posts operations of 6 MiB, of more pieces than are under way at a time, and polls so often.
 fn begin_two(
     ends: &mut Ends,
     is_write: bool,

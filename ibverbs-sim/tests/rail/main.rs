@@ -9,6 +9,7 @@ mod long_operations;
 mod ofi;
 mod packets;
 mod processes;
+mod revoked;
 mod routed;
 mod shm;
 mod sleep;

@@ -21,11 +21,16 @@ pub(crate) fn providers() -> Vec<String> {
     }
 }
 
-/// Makes two rails on a provider, in the strict form that the environment asks for, in `IBVERBS_SIM_TEST_OFI`.
-pub(crate) fn pair(provider: &str) -> [Arc<dyn Rail>; 2] {
+/// Returns the choice of a provider, in the strict form that the environment asks for, in `IBVERBS_SIM_TEST_OFI`.
+pub(crate) fn choice(provider: &str) -> OfiChoice {
     let forms = std::env::var("IBVERBS_SIM_TEST_OFI").ok();
     let choice = [provider].into_iter().chain(forms.as_deref()).collect::<Vec<_>>().join(",");
-    let rails = OfiRail::mesh(2, &choice.parse().unwrap()).unwrap();
+    choice.parse().unwrap()
+}
+
+/// Makes two rails on a provider.
+pub(crate) fn pair(provider: &str) -> [Arc<dyn Rail>; 2] {
+    let rails = OfiRail::mesh(2, &choice(provider)).unwrap();
     let rails: Vec<_> = rails.into_iter().map(|rail| Arc::new(rail) as Arc<dyn Rail>).collect();
     rails.try_into().unwrap_or_else(|_| panic!("two rails"))
 }

@@ -1,38 +1,32 @@
-#![allow(unsafe_code, reason = "bytes are copied to memory that peers read")]
+#![allow(unsafe_code, reason = "memory is registered for reads of peers")]
 //! Announcements: bytes of this process that peers read, those of long writes and of the answers to long reads.
 //!
-//! Both are *transfers*. Their bytes are copied, piece by piece, to memory of this crate that peers may read,
-//! and the peer gets an *announcement* of each piece. It reads the piece to where it belongs, and
-//! answers; the blocks of the announcement are free then. So peers use no other memory of this process, however
-//! they end, and the provider writes to no memory that its owner has not passed to it. Several pieces are under
-//! way, so that one is copied while others are read.
+//! Both are *transfers*. The peer gets an *announcement* of the memory that has the bytes, reads them to where they
+//! belong, and answers. So a provider writes to no memory that its owner has not passed to it.
 //!
-//! A write is copied by the thread that posts it, as far as there are blocks, and for the rest by those that poll;
-//! the answer to a read by these alone.
+//! A peer may read the memory until it has answered. Whoever takes memory back before, since a write is
+//! cancelled, a registration ends or the peer is lost, *revokes* all announcements: the [`Responder`] is closed, so that
+//! nobody reads anything of this process. All peers get the address of a new one; they answer that they could not
+//! read what was announced before, which is announced again.
 //!
-//! **Threads**: `waiting` is locked while bytes are copied, so that whoever takes memory back waits for that; `state`
-//! only for as long as a piece is noted. Who takes both takes `waiting` first.
+//! **Threads**: who takes both locks takes `state` first. The responder is polled without that.
 
 use std::{
-    ptr::NonNull,
-    slice,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    os::fd::OwnedFd,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::RwLock;
 use talpf_primitives::Mutex;
 
 use super::{
-    OfiError, abi,
-    blocks::{BLOCK_BYTES, BLOCKS, NoBlocks, Span},
-    endpoint::{Endpoint, Registered},
-    memory::PacketMemory,
+    OfiError,
+    abi::Completion,
+    endpoint::Endpoint,
     outgoing::Packets,
-    packet::{Announcement, Control, ReadPiece, ReadRequest},
-    reader::Exposed,
-    transfers::{Purpose, Transfers},
+    packet::{Announcement, Control, ReadAnswer, ReadRequest},
+    responder::Responder,
+    transfers::{LongWrite, Purpose, Transfers, Unread, Unsent},
 };
 use crate::{
     Access, CompletionStatus,
@@ -42,89 +36,75 @@ use crate::{
         frame::{KeyClaim, Malformed},
         registrations::{KeyNumber, Registrations},
     },
+    random::Random,
 };
 
-/// Bytes of a piece.
-pub(super) const PIECE_BYTES: usize = 512 << 10;
+/// Most announcements to a process that it has not answered.
+pub(super) const MOST: usize = 2 * WINDOW;
 /// Attempts to register memory under a key that is in use.
-const ATTEMPTS: u64 = 8;
+const ATTEMPTS: usize = 8;
 
 /// Announcements of this process.
 pub(super) struct Announcements {
-    /// Registration of the memory. Closed before the endpoint.
-    registered: Registered,
-    has_addresses: bool,
-    /// Owned by the rail as well, which closes the endpoint first.
-    memory: Arc<PacketMemory>,
-    /// Transfers of which not all was copied, the oldest first.
-    waiting: Mutex<Vec<Waiting>>,
-    state: Mutex<Transfers>,
-    has_waiting: AtomicBool,
+    state: Mutex<State>,
+    /// `None` if it could not be opened again.
+    responder: RwLock<Option<Responder>>,
+    /// Readable with the queue of the responder.
+    sleep_on: OwnedFd,
+    /// Set while peers may read something.
+    are_announced: AtomicBool,
     has_unsent: AtomicBool,
     has_ended: AtomicBool,
 }
 
-/// A transfer of which not all was copied.
-struct Waiting {
-    transfer: u32,
-    to: u32,
-    bytes: Bytes,
-    length: usize,
-    /// Bytes that were copied.
-    copied: usize,
+struct State {
+    transfers: Transfers,
+    keys: Random,
 }
 
-/// Bytes of a transfer.
-enum Bytes {
-    Write(LongWrite),
-    Read(ReadRequest),
+/// Parts of the rail that announcements need.
+#[derive(Clone, Copy)]
+pub(super) struct Means<'a> {
+    pub(super) packets: Packets<'a>,
+    pub(super) registrations: &'a Registrations,
 }
-
-/// A write of which the bytes are announced.
-pub(super) struct LongWrite {
-    pub(super) local: NonNull<[u8]>,
-    /// Number of a key of this process that must be registered; `None` if the memory stays anyway.
-    pub(super) local_key: Option<KeyNumber>,
-    /// The target.
-    pub(super) announcement: Announcement,
-    pub(super) context: u64,
-}
-
-// SAFETY: whoever has posted the write has promised that its memory stays, for any thread.
-unsafe impl Send for LongWrite {}
 
 impl Announcements {
-    /// Registers memory for announcements.
-    pub(super) fn new(endpoint: &Endpoint, run: u64, processes: usize) -> Result<Self, OfiError> {
-        let memory = Arc::new(PacketMemory::new(BLOCKS * BLOCK_BYTES));
-        let register = |attempt: u64| {
-            let key = run.wrapping_mul(2 * attempt + 1).rotate_left(attempt as u32);
-            // SAFETY: the memory is kept beside its registration, which is closed first. Peers read it
-            // only, and get bytes that mean nothing where nothing was announced to them.
-            unsafe { endpoint.register(memory.all(), abi::REMOTE_READ, key) }
-        };
-        let registered = (1..ATTEMPTS).map(register).find(Result::is_ok);
-        let registered = registered.unwrap_or_else(|| register(ATTEMPTS))?;
+    /// Opens a responder. `sleep_on` becomes readable with its queue. Keys follow from the seed.
+    pub(super) fn new(
+        endpoint: &Endpoint,
+        seed: u64,
+        processes: usize,
+        sleep_on: OwnedFd,
+    ) -> Result<Self, OfiError> {
+        let responder = Responder::open(endpoint, &sleep_on)?;
+        let state = State { transfers: Transfers::new(processes), keys: Random::new(seed) };
         Ok(Self {
-            registered,
-            has_addresses: endpoint.has_addresses(),
-            memory,
-            waiting: Mutex::default(),
-            state: Mutex::new(Transfers::new(processes)),
-            has_waiting: AtomicBool::new(false),
+            state: Mutex::new(state),
+            responder: RwLock::new(Some(responder)),
+            sleep_on,
+            are_announced: AtomicBool::new(false),
             has_unsent: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
         })
     }
 
-    pub(super) fn memory(&self) -> Arc<PacketMemory> {
-        Arc::clone(&self.memory)
+    /// Passes the responder to `action`, if there is one.
+    pub(super) fn with_responder<R>(&self, action: impl FnOnce(&Responder) -> R) -> Option<R> {
+        self.responder.read().as_ref().map(action)
     }
 
-    /// Returns the memory as peers name it.
-    pub(super) fn exposed(&self) -> Exposed {
-        let start = self.memory.all().cast::<u8>().addr().get() as u64;
-        Exposed { key: self.registered.key(), start: if self.has_addresses { start } else { 0 } }
+    /// Passes the address of the responder to `action`; an empty one if there is none.
+    pub(super) fn with_address<R>(&self, action: impl FnOnce(&[u8]) -> R) -> R {
+        action(self.responder.read().as_ref().map_or(&[], Responder::address))
+    }
+
+    /// Gets on with the reads of peers. `has_slept` if something may have arrived though nothing is announced.
+    pub(super) fn respond(&self, has_slept: bool) {
+        if has_slept || self.are_announced.load(Ordering::Relaxed) {
+            // Reads of peers have no completions here, and peers say themselves which have failed.
+            self.with_responder(|responder| responder.queue().take(&mut [Completion::EMPTY; 1]));
+        }
     }
 
     /// Posts a write. `None` if its bytes cannot be announced, or its local key is not registered.
@@ -137,181 +117,98 @@ impl Announcements {
         &self,
         to: u32,
         write: LongWrite,
-        packets: &Packets<'_>,
-        registrations: &Registrations,
+        means: &Means<'_>,
     ) -> Option<Result<(), RailError>> {
-        let (length, context) = (write.local.len(), write.context);
-        let mut waiting = self.waiting.lock();
-        if packets.outgoing.peer(to).is_none_or(|peer| peer.is_lost()) {
+        let mut state = self.state.lock();
+        if means.packets.outgoing.peer(to).is_none_or(|peer| peer.is_lost()) {
             return Some(Err(RailError::Lost { process: to }));
         }
-        if write.local_key.is_some_and(|key| !registrations.contains(key)) {
+        if write.local_key.is_some_and(|key| !means.registrations.contains(key)) {
             return None;
         }
-        let mut state = self.state.lock();
-        if state.blocks.are_unusable() {
-            return None;
-        }
-        if state.count(to, |purpose| !matches!(purpose, Purpose::Read(_))) == WINDOW {
+        if state.transfers.count(to, |purpose| !matches!(purpose, Purpose::Read(_))) == WINDOW {
             return Some(Err(RailError::NoRoom { process: to }));
         }
-        let transfer = state.begin(to, Purpose::Write(context));
-        drop(state);
-        waiting.push(Waiting { transfer, to, bytes: Bytes::Write(write), length, copied: 0 });
-        self.copy(&mut waiting, packets, registrations);
-        Some(Ok(()))
+        self.announce(&mut state, to, Purpose::Write(write), means).then_some(Ok(()))
     }
 
-    /// Takes a read of a peer, whose bytes are announced by [`go_on`](Self::go_on).
-    pub(super) fn asked(&self, from: u32, read: ReadRequest) -> Result<(), Malformed> {
-        let mut waiting = self.waiting.lock();
+    /// Takes a read of a peer.
+    pub(super) fn asked(
+        &self,
+        from: u32,
+        read: ReadRequest,
+        means: &Means<'_>,
+    ) -> Result<(), Malformed> {
         let mut state = self.state.lock();
-        if state.count(from, |purpose| matches!(purpose, Purpose::Read(_))) == WINDOW {
+        if state.transfers.count(from, |purpose| matches!(purpose, Purpose::Read(_))) == WINDOW {
             return Err(Malformed("more reads than it may have under way"));
         }
-        let transfer = state.begin(from, Purpose::Read(read.number));
-        let length = read.length as usize;
-        let bytes = Bytes::Read(read);
-        waiting.push(Waiting { transfer, to: from, bytes, length, copied: 0 });
-        self.has_waiting.store(true, Ordering::Relaxed);
+        self.answer_read(&mut state, from, read, means);
         Ok(())
     }
 
-    /// Announces what there is room for, unless another thread does.
-    pub(super) fn go_on(&self, packets: &Packets<'_>, registrations: &Registrations) {
-        if self.has_waiting.load(Ordering::Relaxed)
-            && let Some(mut waiting) = self.waiting.try_lock()
-        {
-            self.copy(&mut waiting, packets, registrations);
+    /// Announces the answer to a read, or refuses it.
+    fn answer_read(&self, state: &mut State, from: u32, read: ReadRequest, means: &Means<'_>) {
+        if !self.announce(state, from, Purpose::Read(read), means) {
+            let refusal = Unsent::Frame(Control::ReadRefused { read: read.number });
+            state.transfers.unsent.push_back((from, refusal));
+            self.note(state, &means.packets);
         }
     }
 
-    /// Returns `true` if a poll would get on, though nothing arrives.
-    pub(super) fn may_go_on(&self) -> bool {
-        if self.has_ended.load(Ordering::Relaxed) {
-            return true;
-        }
-        if !self.has_waiting.load(Ordering::Relaxed) {
-            return false;
-        }
-        let Some(waiting) = self.waiting.try_lock() else { return true };
-        let mut state = self.state.lock();
-        waiting.iter().any(|waiting| {
-            let left = (waiting.length - waiting.copied).min(PIECE_BYTES);
-            let span = state.blocks.take(waiting.to, left);
-            if let Ok(span) = span {
-                state.blocks.give_back(waiting.to, span);
+    /// Announces a transfer. Returns `false` if its bytes cannot be read, or not by the claim of a read.
+    fn announce(&self, state: &mut State, to: u32, purpose: Purpose, means: &Means<'_>) -> bool {
+        let memory = match &purpose {
+            Purpose::Write(write) => Some(write.local),
+            Purpose::Read(ReadRequest { key, offset, permit, length, .. }) => {
+                let claim = KeyClaim { key: *key, offset: *offset };
+                let length = *length as usize;
+                means.registrations.claimed(claim, *permit, length, Access::REMOTE_READ)
             }
-            span != Err(NoBlocks::Taken) || state.is_stopped(waiting.transfer)
-        })
-    }
-
-    /// Copies and announces pieces, as far as there are blocks.
-    fn copy(
-        &self,
-        waiting: &mut Vec<Waiting>,
-        packets: &Packets<'_>,
-        registrations: &Registrations,
-    ) {
-        waiting.retain_mut(|waiting| {
-            while self.copy_piece(waiting, packets, registrations) {}
-            !self.state.lock().is_announced(waiting.transfer)
-        });
-        self.has_waiting.store(!waiting.is_empty(), Ordering::Relaxed);
-        let mut state = self.state.lock();
-        state.end_announced(|_| true);
-        self.note(&mut state, packets);
-    }
-
-    /// Copies and announces a piece. Returns `false` if there is no further one, or there are no blocks.
-    fn copy_piece(
-        &self,
-        waiting: &mut Waiting,
-        packets: &Packets<'_>,
-        registrations: &Registrations,
-    ) -> bool {
-        let left = waiting.length - waiting.copied;
-        let mut state = self.state.lock();
-        if state.is_stopped(waiting.transfer) {
-            state.stop(waiting.transfer);
-            return false;
-        }
-        let span = match state.blocks.take(waiting.to, left.min(PIECE_BYTES)) {
-            Ok(span) => span,
-            Err(NoBlocks::Taken) => return false,
-            Err(NoBlocks::Unusable) => {
-                state.refuse(waiting.transfer, CompletionStatus::RemoteAccess);
-                state.stop(waiting.transfer);
-                return false;
-            }
+            Purpose::Cancelled => None,
         };
-        drop(state);
-        let length = left.min(PIECE_BYTES).min(span.bytes());
-        let is_copied = self.copy_to(span, length, waiting, registrations);
-        let mut state = self.state.lock();
-        if !is_copied {
-            state.blocks.give_back(waiting.to, span);
-            state.refuse(waiting.transfer, CompletionStatus::RemoteAccess);
-            state.stop(waiting.transfer);
-            return false;
-        }
-        let (block, length) = (span.first, length as u32);
-        let control = match &waiting.bytes {
-            Bytes::Write(LongWrite { announcement, .. }) => {
-                let is_last = length as usize == left;
-                Control::Announcement(Announcement {
-                    block,
-                    length,
-                    transfer: waiting.transfer,
-                    offset: announcement.offset.wrapping_add(waiting.copied as u64),
-                    remaining: left as u32,
-                    notice: announcement.notice.filter(|_| is_last),
-                    ..*announcement
-                })
-            }
-            Bytes::Read(read) => {
-                let (read, offset) = (read.number, waiting.copied as u32);
-                Control::ReadPiece(ReadPiece { block, length, read, offset })
-            }
+        let Some(memory) = memory else { return false };
+        let register = |responder: &Responder| {
+            (0..ATTEMPTS).find_map(|_| {
+                let key = state.keys.next_u64();
+                // SAFETY: the memory of a write stays until that has ended, was cancelled, or its key was closed;
+                // that of a read until its keys were. All of these wait for the peer, or close the responder.
+                unsafe { responder.register(means.packets.endpoint, memory, key) }.ok()
+            })
         };
-        waiting.copied += length as usize;
-        state.announce(waiting.transfer, span, waiting.copied == waiting.length);
-        state.unsent.push_back((waiting.to, control));
-        self.note(&mut state, packets);
-        waiting.copied < waiting.length
+        let Some((registered, source)) = self.with_responder(register).flatten() else {
+            return false;
+        };
+        let number = state.transfers.free(to);
+        let frame = match &purpose {
+            Purpose::Write(write) => {
+                let (length, target) = (memory.len() as u32, write.target);
+                Control::Announcement(Announcement { number, length, source, target })
+            }
+            Purpose::Read(ReadRequest { number: read, .. }) => {
+                Control::Answer(ReadAnswer { number, read: *read, source })
+            }
+            Purpose::Cancelled => return false,
+        };
+        state.transfers.announce(to, number, purpose, registered);
+        state.transfers.unsent.push_back((to, Unsent::Frame(frame)));
+        self.note(state, &means.packets);
+        true
     }
 
-    /// Copies the next bytes of a transfer to blocks. Returns `false` if the claim to them is refused.
-    fn copy_to(
-        &self,
-        span: Span,
-        length: usize,
-        waiting: &Waiting,
-        registrations: &Registrations,
-    ) -> bool {
-        let copy = |start: NonNull<u8>| {
-            // SAFETY: the memory is that of a write, which stays until the lock of those that wait is free; or
-            // registered for reads, of as many bytes, which it stays during the call.
-            let bytes = unsafe { slice::from_raw_parts(start.as_ptr(), length) };
-            // SAFETY: this announcement has the blocks.
-            unsafe { self.memory.write(span.first as usize * BLOCK_BYTES, [bytes, &[]]) };
-        };
-        match &waiting.bytes {
-            Bytes::Write(LongWrite { local, .. }) => {
-                // SAFETY: less was copied than the memory has.
-                copy(unsafe { local.cast::<u8>().add(waiting.copied) });
-                true
-            }
-            Bytes::Read(ReadRequest { key, offset, permit, .. }) => {
-                let nothing = KeyClaim { key: *permit, offset: 0 };
-                let is_permitted = *permit == 0
-                    || registrations.with(nothing, 0, Access::REMOTE_READ, |_| ()).is_some();
-                let offset = offset.wrapping_add(waiting.copied as u64);
-                let left = (waiting.length - waiting.copied) as u64;
-                let claim = KeyClaim { key: *key, offset };
-                is_permitted && registrations.with(claim, left, Access::REMOTE_READ, copy).is_some()
-            }
-        }
+    /// Closes the responder, so that no peer reads what was announced, and opens another one.
+    fn revoke(&self, state: &mut State, packets: &Packets<'_>) {
+        state.transfers.revoke();
+        let mut responder = self.responder.write();
+        *responder = None;
+        *responder = Responder::open(packets.endpoint, &self.sleep_on).ok();
+        drop(responder);
+        let unsent = &mut state.transfers.unsent;
+        // What was announced before is read, in vain, by the address that peers have.
+        unsent.retain(|(_, frame)| !matches!(frame, Unsent::Responder));
+        let peers = (0..).zip(&packets.outgoing.peers);
+        let live = peers.filter(|(_, peer)| peer.as_ref().is_some_and(|peer| !peer.is_lost()));
+        unsent.extend(live.map(|(process, _)| (process, Unsent::Responder)));
     }
 
     /// Sends frames for which there was no room.
@@ -328,40 +225,85 @@ impl Announcements {
 
     /// Returns `true` if a transfer to a process has not ended.
     pub(super) fn has_under_way(&self, to: u32) -> bool {
-        self.state.lock().count(to, |_| true) > 0
-    }
-
-    /// Returns `true` if not all bytes of a transfer were copied.
-    pub(super) fn has_waiting(&self) -> bool {
-        self.has_waiting.load(Ordering::Relaxed)
+        self.state.lock().transfers.count(to, |_| true) > 0
     }
 
     /// Sends frames, and notes for those who poll what there is.
-    fn note(&self, state: &mut Transfers, packets: &Packets<'_>) {
+    fn note(&self, state: &mut State, packets: &Packets<'_>) {
+        let transfers = &mut state.transfers;
         // Frames to one peer stay in order.
         let mut full = Vec::new();
-        state.unsent.retain(|&(to, control)| {
-            let is_kept = full.contains(&to) || !packets.push_control(to, control);
+        transfers.unsent.retain(|&(to, frame)| {
+            let is_kept = full.contains(&to)
+                || !match frame {
+                    Unsent::Responder => self.with_address(|address| {
+                        packets.push_control(to, Control::Responder(address))
+                    }),
+                    Unsent::Frame(frame) => packets.push_control(to, frame),
+                };
             if is_kept {
                 full.push(to);
             }
             is_kept
         });
-        self.has_unsent.store(!state.unsent.is_empty(), Ordering::Relaxed);
-        self.has_ended.store(!state.ended.is_empty(), Ordering::Relaxed);
+        self.has_unsent.store(!transfers.unsent.is_empty(), Ordering::Relaxed);
+        self.has_ended.store(!transfers.ended.is_empty(), Ordering::Relaxed);
+        self.are_announced.store(transfers.are_announced(), Ordering::Relaxed);
     }
 
     /// Takes the answer to an announcement.
     pub(super) fn answered(
         &self,
         from: u32,
-        block: u32,
+        number: u32,
         status: CompletionStatus,
+        packets: &Packets<'_>,
     ) -> Result<(), Malformed> {
         let mut state = self.state.lock();
-        let is_known = state.answer(from, block, status);
-        self.has_ended.store(!state.ended.is_empty(), Ordering::Relaxed);
-        if is_known { Ok(()) } else { Err(Malformed("the end of no announcement")) }
+        state.transfers.answer(from, number, status).ok_or(NO_ANNOUNCEMENT)?;
+        self.note(&mut state, packets);
+        Ok(())
+    }
+
+    /// Takes the answer that bytes are refused of which a read was broken off. The provider may not have seen that it
+    /// was, and would still read the memory.
+    pub(super) fn broken(
+        &self,
+        from: u32,
+        number: u32,
+        packets: &Packets<'_>,
+    ) -> Result<(), Malformed> {
+        let mut state = self.state.lock();
+        let answered = state.transfers.answer(from, number, CompletionStatus::RemoteAccess);
+        if answered.ok_or(NO_ANNOUNCEMENT)? {
+            self.revoke(&mut state, packets);
+        }
+        self.note(&mut state, packets);
+        Ok(())
+    }
+
+    /// Takes the answer that what was announced cannot be read. It is announced again if it was revoked; otherwise this
+    /// returns `false`: the peer does not reach this process.
+    pub(super) fn unread(
+        &self,
+        from: u32,
+        number: u32,
+        means: &Means<'_>,
+    ) -> Result<bool, Malformed> {
+        let mut state = self.state.lock();
+        match state.transfers.unread(from, number).ok_or(NO_ANNOUNCEMENT)? {
+            Unread::Unreachable => return Ok(false),
+            Unread::Revoked(Purpose::Read(read)) => {
+                self.answer_read(&mut state, from, read, means);
+            }
+            Unread::Revoked(write) => {
+                if !self.announce(&mut state, from, write, means) {
+                    state.transfers.end(write, CompletionStatus::RemoteAccess);
+                }
+            }
+        }
+        self.note(&mut state, &means.packets);
+        Ok(true)
     }
 
     /// Returns `true` if writes have ended and were not passed on.
@@ -371,43 +313,36 @@ impl Announcements {
 
     /// Passes the contexts and statuses of writes that have ended to `sink`.
     pub(super) fn take_ended(&self, mut sink: impl FnMut(u64, CompletionStatus)) {
-        if self.has_ended.load(Ordering::Relaxed) {
+        if self.has_ended() {
             let mut state = self.state.lock();
-            state.ended.drain(..).for_each(|(context, status)| sink(context, status));
+            state.transfers.ended.drain(..).for_each(|(context, status)| sink(context, status));
             self.has_ended.store(false, Ordering::Relaxed);
         }
     }
 
     /// Forgets a write, whose memory is not used afterwards.
-    pub(super) fn cancel(&self, to: u32, context: u64) {
-        let mut waiting = self.waiting.lock();
-        let mut state = self.state.lock();
-        let Some(number) = state.find(to, context) else { return };
-        waiting.retain(|waiting| waiting.transfer != number);
-        state.cancel(number);
+    pub(super) fn cancel(&self, to: u32, context: u64, packets: &Packets<'_>) {
+        self.take_back(packets, |transfers| transfers.cancel(to, context));
     }
 
-    /// Ends writes whose memory has a key that is not registered any more. That memory is not used afterwards.
-    pub(super) fn close(&self, key: KeyNumber) {
-        let mut waiting = self.waiting.lock();
-        let mut state = self.state.lock();
-        waiting.retain(|waiting| {
-            let Bytes::Write(write) = &waiting.bytes else { return true };
-            let is_closed = write.local_key == Some(key);
-            if is_closed {
-                state.refuse(waiting.transfer, CompletionStatus::LocalProtection);
-                state.stop(waiting.transfer);
-            }
-            !is_closed
-        });
-        state.end_announced(|_| true);
-        self.has_ended.store(!state.ended.is_empty(), Ordering::Relaxed);
+    /// Ends what needs a key that is not registered any more. Its memory is not used afterwards.
+    pub(super) fn close(&self, key: KeyNumber, packets: &Packets<'_>) {
+        self.take_back(packets, |transfers| transfers.close(key));
     }
 
-    /// Ends all transfers to a process that is lost. `is_gone` if it reads no more.
-    pub(super) fn lose(&self, process: u32, is_gone: bool, sink: impl FnMut(u64)) {
-        let mut waiting = self.waiting.lock();
-        waiting.retain(|waiting| waiting.to != process);
-        self.state.lock().lose(process, is_gone, sink);
+    /// Ends all transfers to a process that is lost. Their memory is not used afterwards.
+    pub(super) fn lose(&self, process: u32, packets: &Packets<'_>, sink: impl FnMut(u64)) {
+        self.take_back(packets, |transfers| transfers.lose(process, sink));
+    }
+
+    /// Takes memory back, of which `end` returns whether it may still be read.
+    fn take_back(&self, packets: &Packets<'_>, end: impl FnOnce(&mut Transfers) -> bool) {
+        let mut state = self.state.lock();
+        if end(&mut state.transfers) {
+            self.revoke(&mut state, packets);
+        }
+        self.note(&mut state, packets);
     }
 }
+
+const NO_ANNOUNCEMENT: Malformed = Malformed("the end of no announcement");

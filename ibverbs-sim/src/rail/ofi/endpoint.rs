@@ -10,20 +10,22 @@ use std::{
     sync::Arc,
 };
 
-use talpf_primitives::Mutex;
-
 use super::{
     OfiChoice, OfiError, abi,
+    apart::Apart,
     library::{self, Infos},
     object::{Object, make},
     providers,
     queue::Queue,
-    reader::Reader,
     strict::Imitation,
 };
 
 /// Most bytes of the address of an endpoint.
 const ADDRESS_BYTES: usize = 256;
+
+/// Bytes of the addresses of sockets, which begin with their kind.
+const SOCKET_ADDRESS_BYTES: [usize; 2] =
+    [size_of::<libc::sockaddr_in>(), size_of::<libc::sockaddr_in6>()];
 
 /// Functions that operations call.
 struct Operations {
@@ -40,16 +42,15 @@ pub(super) struct Endpoint {
     endpoint: Object<abi::Endpoint>,
     queue: Queue,
     addresses: Object<abi::AddressVector>,
-    /// Addresses of peers, by their numbers.
-    peers: Mutex<Vec<Vec<u8>>>,
     domain: Object<abi::Domain>,
     fabric: Object<abi::Fabric>,
     info: Infos,
     /// Most bytes of a message that needs no memory until it was sent.
     pub(super) inject_bytes: usize,
     memory_mode: i32,
-    /// `true` for a provider of which an endpoint that ends within a read breaks its domain.
-    frees_twice: bool,
+    /// `true` for a provider of which an endpoint that ends within a read breaks its domain: two later operations share
+    /// a record. Such a provider needs no memory of local operations registered, which would be for one domain.
+    pub(super) frees_twice: bool,
     /// `true` if memory has to be bound to an endpoint.
     binds: bool,
     key_bytes: usize,
@@ -127,7 +128,6 @@ impl Endpoint {
             endpoint,
             queue,
             addresses,
-            peers: Mutex::default(),
             domain,
             fabric,
             info,
@@ -161,13 +161,18 @@ impl Endpoint {
 
     /// Returns the address by which peers reach the endpoint.
     pub(super) fn address(&self) -> Result<Vec<u8>, OfiError> {
+        self.address_of(&self.endpoint)
+    }
+
+    /// Returns the address of an endpoint of the same provider.
+    pub(super) fn address_of(&self, endpoint: &Object<abi::Endpoint>) -> Result<Vec<u8>, OfiError> {
         let mut address = vec![0u8; ADDRESS_BYTES];
         let mut length = address.len();
         // SAFETY: the functions of an object stay as long as that.
-        let names = unsafe { self.endpoint.record().cm.read() };
+        let names = unsafe { endpoint.record().cm.read() };
         let bytes = address.as_mut_ptr().cast();
         // SAFETY: the endpoint is open, and the address has room for so many bytes.
-        let result = unsafe { (names.getname)(self.endpoint.fid(), bytes, &raw mut length) };
+        let result = unsafe { (names.getname)(endpoint.fid(), bytes, &raw mut length) };
         self.check("fi_getname", result)?;
         address.truncate(length);
         Ok(address)
@@ -175,22 +180,21 @@ impl Endpoint {
 
     /// Adds the address of a peer, which that has got from [`address`](Self::address).
     pub(super) fn add_peer(&self, address: &[u8]) -> Result<abi::Address, OfiError> {
-        // A provider reads as many bytes as its own addresses have.
-        if self.address()?.len() != address.len() {
-            return Err(self.insertion_error("an address of another length".to_owned()));
-        }
-        let mut peers = self.peers.lock();
-        let number = self.insert(&self.addresses, address)?;
-        peers.push(address.to_vec());
-        Ok(number)
+        self.insert(&self.addresses, address)
     }
 
-    /// Adds an address that is as long as those of the provider to an address vector.
-    fn insert(
+    /// Adds an address to an address vector.
+    pub(super) fn insert(
         &self,
         addresses: &Object<abi::AddressVector>,
         address: &[u8],
     ) -> Result<abi::Address, OfiError> {
+        // A provider reads as many bytes as its own addresses have, and those of a socket as their kind says.
+        let own = self.address()?;
+        let is_of_socket = SOCKET_ADDRESS_BYTES.contains(&own.len());
+        if own.len() != address.len() || is_of_socket && own[..2] != address[..2] {
+            return Err(self.insertion_error("an address of another kind".to_owned()));
+        }
         let mut number = abi::ADDRESS_UNSPECIFIED;
         let (bytes, place, none) = (address.as_ptr().cast(), &raw mut number, ptr::null_mut());
         let insert = self.operations.addresses.insert;
@@ -218,29 +222,24 @@ impl Endpoint {
             && unsafe { trywait(self.fabric.pointer(), &raw mut object, 1) } == 0
     }
 
-    /// Opens an endpoint for reads of memory of peers, which have the same numbers there.
-    ///
-    /// The reader has a domain of its own where the provider frees records of reads twice, as its end breaks that: two
-    /// later operations share a record. Such a provider needs no memory of local operations registered, which would be for one
-    /// domain.
-    pub(super) fn open_reader(&self) -> Result<Reader, OfiError> {
-        let Self { operations, domain, info, addresses, fabric, .. } = self;
-        let own = if !self.frees_twice {
-            None
-        } else {
-            let (domain, calls) = open_domain(fabric, &operations.fabric, info)?;
-            let peers = self.peers.lock();
-            let addresses = open_addresses(&domain, &calls, info, peers.len())?;
-            // Numbers of a table follow each other.
-            peers.iter().try_for_each(|peer| self.insert(&addresses, peer).map(drop))?;
-            Some((addresses, domain))
-        };
-        let (addresses, domain) = own.as_ref().map_or((addresses, domain), |own| (&own.0, &own.1));
+    /// Opens an endpoint beside this one, in a domain of its own or in that of this one.
+    pub(super) fn open_apart(&self, is_own: bool) -> Result<Apart, OfiError> {
+        let Self { operations, info, fabric, .. } = self;
+        let own = is_own.then(|| open_domain(fabric, &operations.fabric, info));
+        let own = own.transpose()?;
+        let (domain, calls) =
+            own.as_ref().map_or((&self.domain, &operations.domain), |own| (&own.0, &own.1));
+        let addresses = open_addresses(domain, calls, info, 0)?;
         let check = |call, result| self.check(call, result);
-        let queue = Queue::open(domain, &operations.domain, self.imitation.late(), check)?;
-        let endpoint = create(domain, &operations.domain, info, &queue, addresses)?;
+        let queue = Queue::open(domain, calls, self.imitation.late(), check)?;
+        let endpoint = create(domain, calls, info, &queue, &addresses)?;
         check("fi_enable", endpoint.enable())?;
-        Ok(Reader::new(endpoint, queue, own, Arc::clone(&self.imitation)))
+        Ok(Apart { endpoint, queue, addresses, domain: own.map(|(domain, _)| domain) })
+    }
+
+    /// Returns the strict forms of the provider.
+    pub(super) fn imitation(&self) -> Arc<Imitation> {
+        Arc::clone(&self.imitation)
     }
 
     /// Sends a message whose memory can be used again at once.
@@ -336,18 +335,50 @@ impl Endpoint {
         access: u64,
         key: u64,
     ) -> Result<Registered, OfiError> {
+        // SAFETY: the contract of this function.
+        unsafe { self.register_for((&self.domain, &self.endpoint), memory, access, key) }
+    }
+
+    /// Registers memory for an endpoint beside this one; otherwise as [`register`](Self::register).
+    ///
+    /// # Safety
+    ///
+    /// That of [`register`](Self::register).
+    pub(super) unsafe fn register_apart(
+        &self,
+        apart: &Apart,
+        memory: NonNull<[u8]>,
+        access: u64,
+        key: u64,
+    ) -> Result<Registered, OfiError> {
+        let domain = apart.domain.as_ref().unwrap_or(&self.domain);
+        // SAFETY: the contract of this function.
+        unsafe { self.register_for((domain, &apart.endpoint), memory, access, key) }
+    }
+
+    /// # Safety
+    ///
+    /// That of [`register`](Self::register).
+    unsafe fn register_for(
+        &self,
+        (domain, endpoint): (&Object<abi::Domain>, &Object<abi::Endpoint>),
+        memory: NonNull<[u8]>,
+        access: u64,
+        key: u64,
+    ) -> Result<Registered, OfiError> {
         let bits = 8 * self.key_bytes.clamp(1, size_of::<u64>()) as u32;
         let key = self.imitation.key(key) >> (u64::BITS - bits);
         let (start, length) = (memory.cast::<c_void>().as_ptr(), memory.len());
-        let (domain, reg) = (self.domain.fid(), self.operations.memory.reg);
+        let reg = self.operations.memory.reg;
         let object: Object<abi::MemoryRegion> = make(|place| {
             let none = ptr::null_mut();
             // SAFETY: the domain is open, and the contract of this function.
-            let result = unsafe { reg(domain, start, length, access, 0, key, 0, place, none) };
+            let result =
+                unsafe { reg(domain.fid(), start, length, access, 0, key, 0, place, none) };
             self.check("fi_mr_reg", result)
         })?;
         if self.binds {
-            self.check("fi_mr_bind", object.bind(&self.endpoint, 0))?;
+            self.check("fi_mr_bind", object.bind(endpoint, 0))?;
             self.check("fi_mr_enable", object.enable())?;
         }
         Ok(Registered(object))

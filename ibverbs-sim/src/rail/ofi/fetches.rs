@@ -2,123 +2,104 @@
 //! Fetches: bytes of peers that this process reads, those of their long writes and of the answers to its own long
 //! reads.
 //!
-//! A peer announces pieces (see `announcements`). The claim of a write is checked here, and a *fetch* reads a piece
-//! to the memory where it belongs. Whoever deregisters memory, gives a peer up, or cancels a read of its own,
-//! cancels its fetches. As libfabric may never say how those end that are under way, the [`Reader`] is closed
+//! A peer announces them (see `announcements`). The claim of a write is checked here, and *fetches* read the
+//! bytes, piece by piece, to the memory where they belong. Whoever deregisters memory, gives a peer up, or cancels a read of
+//! its own, cancels its fetches. As libfabric may never say how those end that are under way, the [`Reader`] is closed
 //! then; all others begin again with a new one.
 //!
 //! All of it belongs to the holder of the inbox.
 
-use std::{collections::VecDeque, ffi::c_void, mem, ptr::NonNull};
-
-use rustix::event::epoll;
+use std::{collections::VecDeque, mem, ptr::NonNull};
 
 use super::{
     OfiRail,
     abi::Completion,
-    announcements::Announcements,
-    blocks::{BLOCK_BYTES, BLOCKS},
+    announcements::MOST,
     endpoint::Started,
     incoming::Arrived,
-    memory::Contexts,
-    packet::{Announcement, Control, ReadPiece, ReadRequest},
+    outgoing::Peer,
+    packet::{Announcement, Control, ReadAnswer, Target},
+    pieces::{Fetch, MOST_UNDER_WAY, Pieces},
     progress::Inbox,
     queue::Taken,
     reader::{Exposed, Reader},
-    reads::{LongRead, Reads, Target},
+    reads::{Destination, LongRead, Reads},
 };
 use crate::{
     Access, CompletionStatus,
     rail::{
-        RailAddress, RailError, RailEvent,
+        RailEvent,
         frame::{KeyClaim, Malformed},
         registrations::KeyNumber,
     },
 };
 
-/// Most fetches that the provider has.
-const MOST: usize = 64;
+/// Most bytes of a fetch.
+const PIECE_BYTES: usize = 512 << 10;
 
 /// Fetches of this process.
 pub(super) struct Fetches {
     /// Opened for the first fetch, and after a loss.
     reader: Option<Reader>,
-    contexts: Contexts,
-    /// Fetches that the provider has, by their contexts.
-    under_way: [Option<Fetch>; MOST],
-    /// Number of fetches that the provider has.
-    count: usize,
-    /// Set if the reader is to be polled once, whatever the provider has: its event may wake for nothing.
+    pieces: Pieces,
+    /// Set if endpoints are to be polled once, whatever they have: their events may wake for nothing.
     has_slept: bool,
-    /// Fetches that were not begun, the oldest first.
-    waiting: VecDeque<Fetch>,
-    /// Answers that were not sent: the process, the block of its announcement, the status.
-    answers: VecDeque<(u32, u32, CompletionStatus)>,
-    /// Memory with the bytes that peers announce, by process.
-    exposed: Box<[Option<Exposed>]>,
-    /// Announcements of each process that were not answered: a bit for each first block.
-    announced: Box<[u128]>,
+    /// Answers that were not sent.
+    answers: VecDeque<Answer>,
+    /// Addresses of the responders of peers, by process.
+    pub(super) responders: Box<[Option<Vec<u8>>]>,
+    /// Announcements that were not answered, by process, and by number.
+    announced: Box<[Vec<Option<Announced>>]>,
     /// Long reads of this process.
-    reads: Reads,
+    pub(super) reads: Reads,
 }
 
+/// An announcement of a peer.
 #[derive(Clone, Copy)]
-struct Fetch {
-    from: u32,
-    /// First block of the piece.
-    block: u32,
-    length: u32,
+struct Announced {
     purpose: Purpose,
-    local: NonNull<[u8]>,
-    /// Descriptor of the registration of the memory, for local operations.
-    descriptor: *mut c_void,
+    /// Bytes that were not fetched.
+    left: usize,
 }
 
-/// Purpose of a fetch.
+/// Purpose of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// A piece of a write of the peer. `keys` are those that it needs; the last piece that ends has the notice.
-    Write { transfer: u32, keys: [u64; 2], notice: Option<u32> },
-    /// A piece of a read of this process, by the number of that.
+    /// A write of the peer. `keys` are those that it needs.
+    Write { keys: [u64; 2], notice: Option<u32> },
+    /// A read of this process, by its number.
     Read(u32),
 }
 
-// SAFETY: memory and descriptor belong to a registration, or to a read, which is not closed before the fetch has
-// ended; any thread may use both.
-unsafe impl Send for Fetch {}
-
-impl Fetch {
-    /// Returns `true` for a piece of a read of this process.
-    fn is_of_read(&self, process: u32, number: u32) -> bool {
-        self.from == process && self.purpose == Purpose::Read(number)
-    }
-
-    /// Returns `true` for a piece of a write of a peer.
-    fn is_of_write(&self, process: u32, number: u32) -> bool {
-        let is_it = matches!(self.purpose, Purpose::Write { transfer, .. } if transfer == number);
-        self.from == process && is_it
-    }
+/// Answer to an announcement.
+struct Answer {
+    to: u32,
+    frame: Control<'static>,
+    /// End of the operation. It is passed on once the answer was sent, so that the peer gets nothing that follows
+    /// from it before.
+    event: Option<RailEvent<'static>>,
 }
 
 impl Fetches {
     pub(super) fn new(processes: usize) -> Self {
         Self {
             reader: None,
-            contexts: Contexts::new(MOST),
-            under_way: [None; MOST],
-            count: 0,
+            pieces: Pieces::new(processes),
             has_slept: false,
-            waiting: VecDeque::new(),
             answers: VecDeque::new(),
-            exposed: vec![None; processes].into_boxed_slice(),
-            announced: vec![0; processes].into_boxed_slice(),
+            responders: vec![None; processes].into_boxed_slice(),
+            announced: (0..processes).map(|_| Vec::new()).collect(),
             reads: Reads::new(processes),
         }
     }
 
-    /// Notes the memory with the bytes that a peer announces.
-    pub(super) fn expose(&mut self, process: u32, exposed: Option<Exposed>) {
-        self.exposed[process as usize] = exposed;
+    /// Takes the address of the responder of a peer, which has no other one any more.
+    pub(super) fn expose(&mut self, process: u32, address: &[u8]) {
+        self.responders[process as usize] = (!address.is_empty()).then(|| address.to_vec());
+        if let Some(reader) = &mut self.reader {
+            reader.forget(process);
+        }
+        self.leave(|from, _, _| from == process);
     }
 
     /// Returns the reader, if there is one.
@@ -133,27 +114,41 @@ impl Fetches {
 
     /// Returns `true` if something waits for room of the provider.
     pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty() || !self.answers.is_empty()
+        self.pieces.are_waiting() || !self.answers.is_empty()
+    }
+
+    /// Returns `true` if an answer to a process was not sent.
+    pub(super) fn owes_answer(&self, process: u32) -> bool {
+        self.answers.iter().any(|answer| answer.to == process)
     }
 
     /// Forgets a peer that is lost, and passes the contexts of the reads from it to `sink`. Afterwards the provider
     /// writes none of its bytes.
-    pub(super) fn lose(&mut self, process: u32, sink: impl FnMut(u64)) {
-        self.cancel(|fetch| fetch.from == process);
-        self.answers.retain(|(to, ..)| *to != process);
-        self.announced[process as usize] = 0;
+    pub(super) fn lose(
+        &mut self,
+        process: u32,
+        arrived: &mut VecDeque<Arrived>,
+        sink: impl FnMut(u64),
+    ) {
+        self.cancel(|from, _, _| from == process);
+        self.answers.retain_mut(|answer| {
+            let is_kept = answer.to != process;
+            if !is_kept {
+                arrived.extend(answer.event.take().map(Arrived::Event));
+            }
+            is_kept
+        });
         self.reads.lose(process, sink);
     }
 
-    /// Refuses the pieces of writes that need a key, and cancels the reads to memory that has it, whose contexts go
-    /// to `sink`. Afterwards the provider writes nothing by it.
+    /// Breaks off writes that need a key, and cancels the reads to memory that has it, whose contexts go to `sink`.
+    /// Afterwards the provider writes nothing by it.
     fn close(&mut self, key: KeyNumber, mut sink: impl FnMut(u64)) {
         let number = key.number();
-        let needs_it = |fetch: &Fetch| match fetch.purpose {
+        self.break_off(|_, purpose| match purpose {
             Purpose::Write { keys, .. } => keys.contains(&number),
             Purpose::Read(_) => false,
-        };
-        self.refuse(needs_it);
+        });
         while let Some((process, read)) = self.reads.find(|_, read| read.local_key == Some(key)) {
             self.cancel_read(process, read).map(&mut sink);
         }
@@ -161,307 +156,265 @@ impl Fetches {
 
     /// Cancels a read. Afterwards the provider writes none of its bytes. Returns its context.
     fn cancel_read(&mut self, process: u32, number: u32) -> Option<u64> {
-        self.refuse(|fetch| fetch.is_of_read(process, number));
+        self.break_off(|from, purpose| from == process && *purpose == Purpose::Read(number));
         self.reads.cancel(process, number)
     }
 
-    /// Cancels fetches, whose peers get an answer.
-    fn refuse(&mut self, is_refused: impl Fn(&Fetch) -> bool) {
-        for Fetch { from, block, .. } in self.cancel(is_refused) {
-            self.answer(from, block, CompletionStatus::RemoteAccess);
+    /// Breaks announcements off.
+    fn break_off(&mut self, is_broken: impl Fn(u32, &Purpose) -> bool) {
+        for (to, number, _) in self.cancel(|from, _, purpose| is_broken(from, purpose)) {
+            self.answers.push_back(Answer { to, frame: Control::Broken { number }, event: None });
         }
     }
 
-    /// Notes that the bytes of a fetch are there. Returns what this is the end of.
-    fn arrived(&mut self, fetch: &Fetch) -> Option<RailEvent<'static>> {
-        let &Fetch { from, block, length, purpose, .. } = fetch;
-        self.answer(from, block, CompletionStatus::Success);
-        match purpose {
-            Purpose::Read(number) => {
-                let (context, status) = self.reads.taken(from, number, length)?;
-                Some(RailEvent::Completed { context, status })
+    /// Notes that the bytes of a fetch are there.
+    fn arrived(&mut self, fetch: &Fetch) {
+        let Some(place) = self.place(fetch.from, fetch.number) else { return };
+        let Some(announced) = place else { return };
+        announced.left -= fetch.local.len();
+        if announced.left > 0 {
+            return;
+        }
+        let purpose = announced.purpose;
+        *place = None;
+        let from = fetch.from;
+        let event = match purpose {
+            Purpose::Write { notice, .. } => {
+                notice.map(|notice| RailEvent::Notice { from, notice })
             }
-            Purpose::Write { transfer, notice, .. } => {
-                let notice = notice?;
-                // The announcement with the notice was the last one. The other pieces have ended, or are here.
-                let all = self.under_way.iter_mut().flatten().chain(&mut self.waiting);
-                let mut others = all.filter(|other| other.is_of_write(from, transfer));
-                match others.next().map(|other| &mut other.purpose) {
-                    Some(Purpose::Write { notice: later, .. }) => *later = Some(notice),
-                    _ => return Some(RailEvent::Notice { from, notice }),
-                }
-                None
+            Purpose::Read(number) => self.reads.taken(from, number).map(completed),
+        };
+        self.answer(from, fetch.number, CompletionStatus::Success, event);
+    }
+
+    fn answer(
+        &mut self,
+        to: u32,
+        number: u32,
+        status: CompletionStatus,
+        event: Option<RailEvent<'static>>,
+    ) {
+        self.answers.push_back(Answer { to, frame: Control::Fetched { number, status }, event });
+    }
+
+    /// Answers that the bytes of announcements cannot be read. Their peers announce them again, or never.
+    fn leave(&mut self, is_left: impl Fn(u32, u32, &Purpose) -> bool) {
+        for (to, number, purpose) in self.cancel(is_left) {
+            if let Purpose::Read(read) = purpose {
+                self.reads.unread(to, read);
             }
+            self.answers.push_back(Answer { to, frame: Control::Unread { number }, event: None });
         }
     }
 
-    /// Ends an announcement of a peer, which gets an answer.
-    fn answer(&mut self, to: u32, block: u32, status: CompletionStatus) {
-        self.announced[to as usize] &= !(1 << block);
-        self.answers.push_back((to, block, status));
+    fn place(&mut self, from: u32, number: u32) -> Option<&mut Option<Announced>> {
+        self.announced[from as usize].get_mut(number as usize)
     }
 
-    /// Takes fetches back. If the provider has one of them, the reader is closed, and those that stay
-    /// begin again.
-    fn cancel(&mut self, is_cancelled: impl Fn(&Fetch) -> bool) -> Vec<Fetch> {
-        if self.under_way.iter().flatten().any(&is_cancelled) {
+    /// Takes announcements back: their processes, numbers and purposes. If the provider has a fetch of one, the
+    /// reader is closed, and the fetches that stay begin again.
+    fn cancel(
+        &mut self,
+        is_cancelled: impl Fn(u32, u32, &Purpose) -> bool,
+    ) -> Vec<(u32, u32, Purpose)> {
+        let mut cancelled = Vec::new();
+        for (from, all) in (0..).zip(&mut self.announced) {
+            for (number, place) in (0..).zip(all) {
+                let taken = place.take_if(|it| is_cancelled(from, number, &it.purpose));
+                cancelled.extend(taken.map(|announced| (from, number, announced.purpose)));
+            }
+        }
+        if cancelled.is_empty() {
+            return cancelled;
+        }
+        let announced = &self.announced;
+        if self
+            .pieces
+            .retain(|fetch| announced[fetch.from as usize][fetch.number as usize].is_some())
+        {
             self.close_reader();
         }
-        let mut cancelled = Vec::new();
-        self.waiting.retain(|fetch| {
-            let is_kept = !is_cancelled(fetch);
-            if !is_kept {
-                cancelled.push(*fetch);
-            }
-            is_kept
-        });
         cancelled
     }
 
     /// Closes the reader. The fetches that the provider has begin again with another one.
     fn close_reader(&mut self) {
         self.reader = None;
-        let all = mem::replace(&mut self.under_way, [None; MOST]);
-        self.count = 0;
-        all.into_iter().flatten().for_each(|fetch| self.waiting.push_front(fetch));
+        self.pieces.restart();
     }
 
-    /// Takes a fetch that has ended from the provider.
-    fn end(&mut self, context: *const c_void) -> Option<Fetch> {
-        let number = self.contexts.number(context)?;
-        let fetch = self.under_way[number].take()?;
-        self.count -= 1;
-        Some(fetch)
+    /// Leaves an announcement of which the provider could not carry out a fetch.
+    fn failed(&mut self, fetch: &Fetch) {
+        let failed = (fetch.from, fetch.number);
+        self.leave(|from, number, _| (from, number) == failed);
     }
 }
 
 impl OfiRail {
-    /// Takes an announcement of a piece of a write.
+    /// Takes an announcement of a write.
     pub(super) fn fetch(
         &self,
         from: u32,
         announcement: Announcement,
         inbox: &mut Inbox,
     ) -> Result<(), Malformed> {
-        let Announcement { block, length, transfer, key, permit, remaining, notice, .. } =
-            announcement;
-        if length > remaining {
-            return Err(Malformed("a piece longer than its write"));
-        }
-        let target = self.target(&announcement);
-        let purpose = Purpose::Write { transfer, keys: [key, permit], notice };
-        self.fetch_to(from, (block, length), target, purpose, &mut inbox.fetches)
+        let Announcement { number, length, source, target } = announcement;
+        let destination = self.destination(&announcement);
+        let purpose = Purpose::Write { keys: [target.key, target.permit], notice: target.notice };
+        let announced = Announced { purpose, left: length as usize };
+        self.fetch_to(from, (number, source), announced, destination, inbox)
     }
 
-    /// Takes an announcement of a piece of a read.
-    pub(super) fn fetch_read(
+    /// Takes the announcement of the answer to a read.
+    pub(super) fn fetch_answer(
         &self,
         from: u32,
-        piece: ReadPiece,
+        answer: ReadAnswer,
         inbox: &mut Inbox,
     ) -> Result<(), Malformed> {
-        let target = inbox.fetches.reads.announced(from, &piece)?;
-        let (at, purpose) = ((piece.block, piece.length), Purpose::Read(piece.read));
-        self.fetch_to(from, at, target, purpose, &mut inbox.fetches)
+        let ReadAnswer { number, read, source } = answer;
+        let (length, destination) = inbox.fetches.reads.announced(from, read)?;
+        let announced = Announced { purpose: Purpose::Read(read), left: length };
+        self.fetch_to(from, (number, source), announced, destination, inbox)
     }
 
-    /// Takes the end of a read, of which no further piece comes.
-    pub(super) fn end_read(
-        &self,
-        from: u32,
-        number: u32,
-        inbox: &mut Inbox,
-    ) -> Result<(), Malformed> {
-        let ended = inbox.fetches.reads.refused(from, number)?;
-        inbox.arrived.extend(ended.map(completed));
-        Ok(())
-    }
-
-    /// Reads a piece of a peer to its target, or refuses it if it has none.
+    /// Reads the bytes of a peer to their destination, or refuses them if they have none.
     fn fetch_to(
         &self,
         from: u32,
-        (block, length): (u32, u32),
-        target: Option<Target>,
-        purpose: Purpose,
-        fetches: &mut Fetches,
+        (number, source): (u32, Exposed),
+        announced: Announced,
+        destination: Option<Destination>,
+        inbox: &mut Inbox,
     ) -> Result<(), Malformed> {
-        if fetches.exposed[from as usize].is_none() {
-            return Err(Malformed("an announcement from no memory"));
+        let fetches = &mut inbox.fetches;
+        if fetches.responders[from as usize].is_none() {
+            return Err(Malformed("an announcement without a responder"));
         }
-        let (start, bytes) = (block as usize, length as usize);
-        if start >= BLOCKS || bytes == 0 || bytes > (BLOCKS - start) * BLOCK_BYTES {
-            return Err(Malformed("an announcement beyond its memory"));
+        if number as usize >= MOST || announced.left == 0 {
+            return Err(Malformed("an announcement beyond its limits"));
         }
-        let announced = &mut fetches.announced[from as usize];
-        if *announced & 1 << block != 0 {
-            return Err(Malformed("an announcement of bytes that are announced already"));
+        let all = &mut fetches.announced[from as usize];
+        if all.len() <= number as usize {
+            all.resize(number as usize + 1, None);
         }
-        *announced |= 1 << block;
-        match target {
+        if all[number as usize].is_some() {
+            return Err(Malformed("an announcement with a number that is in use"));
+        }
+        match destination {
             Some((local, descriptor)) => {
-                let fetch = Fetch { from, block, length, purpose, local, descriptor };
-                fetches.waiting.push_back(fetch);
+                all[number as usize] = Some(announced);
+                for offset in (0..announced.left).step_by(PIECE_BYTES) {
+                    let length = (announced.left - offset).min(PIECE_BYTES);
+                    // SAFETY: the destination is as long as what is announced.
+                    let start = unsafe { local.cast::<u8>().add(offset) };
+                    let local = NonNull::slice_from_raw_parts(start, length);
+                    let source = source.at(offset as u64);
+                    fetches.pieces.add(Fetch { from, number, source, local, descriptor });
+                }
                 self.begin_fetches(fetches);
             }
-            None => {
-                fetches.answer(from, block, CompletionStatus::RemoteAccess);
-                self.send_answers(fetches);
-            }
+            None => fetches.answer(from, number, CompletionStatus::RemoteAccess, None),
         }
+        self.send_answers(inbox);
         Ok(())
     }
 
     /// Returns the memory for the bytes of an announcement, if the claim of its write is allowed.
-    fn target(&self, announcement: &Announcement) -> Option<Target> {
-        let claim = |key, offset| KeyClaim { key, offset };
-        let is_allowed = |permit| {
-            let nothing = claim(permit, 0);
-            self.registrations.with(nothing, 0, Access::REMOTE_WRITE, |_| ()).is_some()
-        };
-        if announcement.permit != 0 && !is_allowed(announcement.permit) {
-            return None;
-        }
-        let remaining = u64::from(announcement.remaining);
-        let at = claim(announcement.key, announcement.offset);
-        let start = self.registrations.with(at, remaining, Access::REMOTE_WRITE, |start| start)?;
-        let descriptor = self.local_descriptor(announcement.key)?;
-        Some((NonNull::slice_from_raw_parts(start, announcement.length as usize), descriptor))
+    fn destination(&self, announcement: &Announcement) -> Option<Destination> {
+        let Target { key, offset, permit, .. } = announcement.target;
+        let (claim, length) = (KeyClaim { key, offset }, announcement.length as usize);
+        let memory = self.registrations.claimed(claim, permit, length, Access::REMOTE_WRITE)?;
+        Some((memory, self.local_descriptor(key)?))
     }
 
-    /// Posts a long read. `None` if it is to be carried out by frames.
-    ///
-    /// # Safety
-    ///
-    /// `local` must be valid for writes, and be used by nobody else, until the read has ended, or
-    /// [`cancel_long`](crate::Rail::cancel_long) has returned, or `deregister` with its local key has.
-    pub(super) unsafe fn ask(
-        &self,
-        to: u32,
-        (local, local_key): (NonNull<[u8]>, Option<KeyNumber>),
-        remote: &RailAddress,
-        permit: u64,
-        context: u64,
-    ) -> Option<Result<(), RailError>> {
-        let length = u32::try_from(local.len()).ok().filter(|length| *length > 0)?;
-        let descriptor = match local_key {
-            Some(key) => self.local_descriptor(key.number())?,
-            None if self.endpoint.needs_local() => return None,
-            None => std::ptr::null_mut(),
-        };
-        let mut inbox = self.inbox.lock();
-        let fetches = &mut inbox.fetches;
-        // Whoever deregisters the key does so before it cancels, under this lock.
-        if local_key.is_some_and(|key| !self.registrations.contains(key)) {
-            return None;
-        }
-        if let Err(error) = self.peer(to) {
-            return Some(Err(error));
-        }
-        fetches.exposed[to as usize]?;
-        let no_room = Some(Err(RailError::NoRoom { process: to }));
-        let Some(number) = fetches.reads.free(to) else { return no_room };
-        let (key, offset) = (remote.key.number(), remote.offset);
-        let request = ReadRequest { number, length, key, offset, permit };
-        if !self.packets().push_control(to, Control::Read(request)) {
-            return no_room;
-        }
-        fetches.reads.add(to, number, LongRead { local, local_key, descriptor, context });
-        Some(Ok(()))
-    }
-
-    /// Goes on with fetches. Returns the number of completions.
+    /// Goes on with fetches, and with the reads of peers. Returns the number of completions.
     pub(super) fn advance_fetches(&self, inbox: &mut Inbox) -> usize {
-        let Inbox { fetches, arrived, .. } = inbox;
+        let fetches = &mut inbox.fetches;
+        let has_slept = mem::take(&mut fetches.has_slept);
+        if let Some(announcements) = &self.announcements {
+            announcements.respond(has_slept);
+        }
         // A reader that connects gets on by being polled.
-        let is_polled =
-            mem::take(&mut fetches.has_slept) || fetches.count > 0 || !fetches.waiting.is_empty();
+        let is_polled = has_slept || fetches.pieces.are_there();
         if !is_polled && fetches.answers.is_empty() {
             return 0;
         }
-        let mut batch = [Completion::EMPTY; MOST];
+        let mut batch = [Completion::EMPTY; MOST_UNDER_WAY];
         let mut count = 0;
         let reader = fetches.reader.as_ref().filter(|_| is_polled);
-        match reader.map(|reader| reader.queue.take(&mut batch)) {
+        match reader.map(|reader| reader.queue().take(&mut batch)) {
             Some(Taken::Completions(taken)) => {
                 count = taken;
                 for completion in &batch[..taken] {
-                    let Some(fetch) = fetches.end(completion.op_context) else { continue };
-                    arrived.extend(fetches.arrived(&fetch).map(Arrived::Event));
+                    if let Some(fetch) = fetches.pieces.end(completion.op_context) {
+                        fetches.arrived(&fetch);
+                    }
                 }
             }
             Some(Taken::Failure(entry)) => {
                 count = 1;
-                if let Some(fetch) = fetches.end(entry.op_context) {
-                    self.fail_peer(fetch.from);
-                }
-                // A connection that ends within a read breaks the domain as closing it does, see `open_reader`.
+                let failed = fetches.pieces.end(entry.op_context);
+                // A connection that ends within a read may break the domain as closing it does, see `Endpoint`.
                 fetches.close_reader();
+                if let Some(fetch) = failed {
+                    fetches.failed(&fetch);
+                }
             }
             Some(Taken::Nothing) | None => {}
         }
         self.begin_fetches(fetches);
-        self.send_answers(fetches);
+        self.send_answers(inbox);
         count
     }
 
     /// Passes fetches to the provider.
     fn begin_fetches(&self, fetches: &mut Fetches) {
-        while let Some(&Fetch { from, block, local, descriptor, .. }) = fetches.waiting.front() {
-            let Some(free) = fetches.under_way.iter().position(Option::is_none) else { return };
-            if fetches.reader.is_none() {
-                fetches.reader = self.open_reader();
-            }
-            let exposed = fetches.exposed[from as usize];
-            let peer = self.outgoing.peer(from).filter(|peer| !peer.has_failed());
-            let parts = fetches.reader.as_ref().zip(peer).zip(exposed);
-            let started = parts.map(|((reader, peer), exposed)| {
-                let remote = exposed.at(u64::from(block) * BLOCK_BYTES as u64);
-                let context = fetches.contexts.pointer(free);
-                // SAFETY: the memory is registered for writes of peers, or that of a read of this process, until
-                // its fetches were cancelled, which closes the reader; this peer claims to write there now,
-                // or the read asks for that. The context is free.
-                unsafe { reader.read(peer.address(), remote, local, descriptor, context) }
-            });
-            match started {
-                Some(Started::NoRoom) => return,
-                Some(Started::Yes) => {
-                    fetches.under_way[free] = fetches.waiting.pop_front();
-                    fetches.count += 1;
-                }
-                Some(Started::Failed(_)) | None => {
-                    fetches.waiting.pop_front();
-                    self.fail_peer(from);
+        for process in fetches.pieces.processes() {
+            while let Some((fetch, context)) = fetches.pieces.next(process) {
+                match self.begin(&fetch, context, fetches) {
+                    Started::NoRoom => break,
+                    Started::Yes => fetches.pieces.begun(process, context),
+                    Started::Failed(_) => fetches.failed(&fetch),
                 }
             }
         }
     }
 
-    /// Opens an endpoint for reads, whose completions wake this process.
-    fn open_reader(&self) -> Option<Reader> {
-        let reader = self.endpoint.open_reader().ok()?;
-        if let Some(descriptor) = reader.queue.descriptor() {
-            let data = epoll::EventData::new_u64(0);
-            epoll::add(&self.sleep_on, descriptor, data, epoll::EventFlags::IN).ok()?;
+    /// Passes a fetch to the provider, with a context that is free.
+    fn begin(&self, fetch: &Fetch, context: usize, fetches: &mut Fetches) -> Started {
+        let Fetch { from, source, local, descriptor, .. } = *fetch;
+        let failed = Started::Failed(0);
+        if self.outgoing.peer(from).is_none_or(Peer::has_failed) {
+            return failed;
         }
-        Some(reader)
+        let address = fetches.responders[from as usize].as_ref();
+        if fetches.reader.is_none() {
+            let processes = self.outgoing.peers.len();
+            fetches.reader = Reader::open(&self.endpoint, processes, &self.sleep_on).ok();
+        }
+        let Some((reader, address)) = fetches.reader.as_mut().zip(address) else { return failed };
+        let Ok(responder) = reader.responder(from, &self.endpoint, address) else { return failed };
+        let context = fetches.pieces.context(context);
+        // SAFETY: the memory is registered for writes of peers, or that of a read of this process, until
+        // its fetches were cancelled, which closes the reader; this peer claims to write there now,
+        // or the read asks for that. The context is free.
+        unsafe { reader.read(responder, source, local, descriptor, context) }
     }
 
-    fn send_answers(&self, fetches: &mut Fetches) {
+    fn send_answers(&self, inbox: &mut Inbox) {
+        let Inbox { fetches, arrived, .. } = inbox;
         if fetches.answers.is_empty() {
             return;
         }
         let packets = self.packets();
-        fetches.answers.retain(|&(to, block, status)| {
-            !packets.push_control(to, Control::Fetched { block, status })
+        fetches.answers.retain_mut(|answer| {
+            let is_sent = packets.push_control(answer.to, answer.frame);
+            if is_sent {
+                arrived.extend(answer.event.take().map(Arrived::Event));
+            }
+            !is_sent
         });
-    }
-
-    /// Marks a peer as one that is to be lost.
-    fn fail_peer(&self, process: u32) {
-        if let Some(peer) = self.outgoing.peer(process) {
-            peer.fail();
-        }
     }
 
     /// Ends the fetches that need a key, which no longer opens anything, and own operations whose memory has it.
@@ -470,33 +423,40 @@ impl OfiRail {
         let Inbox { fetches, arrived, .. } = &mut *inbox;
         let is_idle = arrived.is_empty();
         fetches.close(key, |context| {
-            arrived.push_back(completed((context, CompletionStatus::LocalProtection)));
+            let closed = (context, CompletionStatus::LocalProtection);
+            arrived.push_back(Arrived::Event(completed(closed)));
         });
         self.begin_fetches(fetches);
-        self.send_answers(fetches);
-        let has_ended = is_idle && !arrived.is_empty();
-        drop(inbox);
+        self.send_answers(&mut inbox);
+        let mut wakes = is_idle && !inbox.arrived.is_empty() || inbox.fetches.has_waiting();
         if let Some(announcements) = &self.announcements {
-            announcements.close(key);
+            announcements.close(key, &self.packets());
+            wakes |= announcements.has_ended() || announcements.has_unsent();
         }
-        if has_ended || self.announcements.as_ref().is_some_and(Announcements::has_ended) {
+        drop(inbox);
+        if wakes {
             self.wake();
         }
     }
 
-    /// Forgets a long read, whose memory is not used afterwards.
-    pub(super) fn cancel_read(&self, from: u32, context: u64) {
+    /// Forgets a long write or read, whose memory is not used afterwards.
+    pub(super) fn cancel(&self, to: u32, context: u64) {
+        let Some(announcements) = &self.announcements else { return };
         let mut inbox = self.inbox.lock();
+        announcements.cancel(to, context, &self.packets());
         let fetches = &mut inbox.fetches;
-        let is_it = |process, read: &LongRead| process == from && read.context == context;
+        let is_it = |process, read: &LongRead| process == to && read.context == context;
         if let Some((process, number)) = fetches.reads.find(is_it) {
             fetches.cancel_read(process, number);
             self.begin_fetches(fetches);
-            self.send_answers(fetches);
+            self.send_answers(&mut inbox);
+        }
+        if announcements.has_unsent() || inbox.fetches.has_waiting() {
+            self.wake();
         }
     }
 }
 
-fn completed((context, status): (u64, CompletionStatus)) -> Arrived {
-    Arrived::Event(RailEvent::Completed { context, status })
+pub(super) fn completed((context, status): (u64, CompletionStatus)) -> RailEvent<'static> {
+    RailEvent::Completed { context, status }
 }

@@ -1,7 +1,13 @@
 #![allow(unsafe_code, reason = "memory of packets is registered")]
 //! Meeting of processes: their addresses, control connections, and first packets.
 
-use std::{net::IpAddr, net::Ipv4Addr, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    os::fd::OwnedFd,
+    time::Duration,
+};
+
+use rustix::event::epoll;
 
 use super::{
     EAGER_BYTES, OfiChoice, OfiError, OfiRail, abi,
@@ -27,6 +33,7 @@ pub(super) struct Joined {
     pub(super) announcements: Option<Announcements>,
     pub(super) control: SocketWire,
     pub(super) run: u64,
+    pub(super) sleep_on: OwnedFd,
 }
 
 impl OfiEnd {
@@ -113,11 +120,26 @@ impl OfiEnd {
         let slots_registered = register(&slots, abi::TRANSMIT)?;
         let buffers_registered = register(&buffers, abi::RECV)?;
         let outgoing = Outgoing::new(run, own, peers, slots, slots_registered);
-        let announce = || Announcements::new(&endpoint, run, addresses.len());
-        let announcements = endpoint.reads_directly().then(announce).transpose()?;
-        let parts =
-            Joined { endpoint, outgoing, buffers, buffers_registered, announcements, control, run };
-        OfiRail::new(parts)
+        let sleep_on = epoll::create(epoll::CreateFlags::CLOEXEC);
+        let sleep_on = sleep_on
+            .map_err(|error| OfiError::System { what: "an event", reason: error.to_string() })?;
+        let announce = || {
+            let (sleep_on, seed) =
+                (sleep_on.try_clone().ok()?, run ^ u64::from(own).rotate_left(48));
+            // A provider may have no further endpoint: all goes by messages then.
+            Announcements::new(&endpoint, seed, addresses.len(), sleep_on).ok()
+        };
+        let announcements = endpoint.reads_directly().then(announce).flatten();
+        OfiRail::new(Joined {
+            endpoint,
+            outgoing,
+            buffers,
+            buffers_registered,
+            announcements,
+            control,
+            run,
+            sleep_on,
+        })
     }
 }
 

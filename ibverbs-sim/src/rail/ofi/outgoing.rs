@@ -61,10 +61,6 @@ impl Peer {
         }
     }
 
-    pub(super) fn address(&self) -> abi::Address {
-        self.address
-    }
-
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
@@ -89,6 +85,7 @@ impl Peer {
 }
 
 /// The path of packets to peers: what is sent, and by which endpoint.
+#[derive(Clone, Copy)]
 pub(super) struct Packets<'a> {
     pub(super) outgoing: &'a Outgoing,
     pub(super) endpoint: &'a Endpoint,
@@ -142,10 +139,10 @@ impl Outgoing {
 
 impl Packets<'_> {
     /// Sends a frame of control; returns `false` if there is no room at present.
-    pub(super) fn push_control(&self, to: u32, control: Control) -> bool {
-        let (head, words) = control.encode();
+    pub(super) fn push_control(&self, to: u32, control: Control<'_>) -> bool {
+        let (head, words, body) = control.encode();
         // A slot says when the packet, and all before it, have left.
-        self.send(to, &head[..words], &[], control == Control::Parting)
+        self.send(to, &head[..words], body, control == Control::Parting)
     }
 
     /// Sends the words of a head and a body. Returns `false` if there is no room at present.

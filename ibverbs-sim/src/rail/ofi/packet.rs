@@ -51,41 +51,49 @@ impl Envelope {
     }
 }
 
-/// Frame of the rail itself. Its kinds are beyond those of other frames, and it has no body.
+/// Frame of the rail itself. Its kinds are beyond those of other frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Control {
-    /// First frame to a process, with the memory that has what this one announces, if it does.
-    Greeting(Option<Exposed>),
+pub(super) enum Control<'a> {
+    /// First frame to a process, with the address of the responder of this one; empty if it has none.
+    Greeting(&'a [u8]),
+    /// Address of a new responder; empty for none. Nothing can be read by the earlier one, which is closed.
+    Responder(&'a [u8]),
     /// Last frame to a process.
     Parting,
-    /// Announcement of a piece of a write.
+    /// Announcement of a write.
     Announcement(Announcement),
     /// Read of memory of the receiver.
     Read(ReadRequest),
-    /// Announcement of a piece of the answer to a read.
-    ReadPiece(ReadPiece),
-    /// End of the answer to a read, of which no further piece is announced.
+    /// Announcement of the answer to a read.
+    Answer(ReadAnswer),
+    /// Refusal of a read.
     ReadRefused { read: u32 },
-    /// Answer to the announcement that begins with a block: its bytes are where they belong, or refused.
-    Fetched { block: u32, status: CompletionStatus },
+    /// Answer to an announcement: its bytes are where they belong, or refused.
+    Fetched { number: u32, status: CompletionStatus },
+    /// Answer to an announcement whose bytes are refused, and may have been read in part.
+    Broken { number: u32 },
+    /// Answer to an announcement whose bytes cannot be read.
+    Unread { number: u32 },
 }
 
-/// Piece of a write, which the target may read until it has answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Announcement of a write, whose bytes the target may read until it has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement {
-    /// First block of the bytes in the memory with what their process announces.
-    pub(super) block: u32,
+    /// Number of the announcement, of all to its receiver.
+    pub(super) number: u32,
     pub(super) length: u32,
-    /// Number that the pieces of a write have in common, of 24 bits.
-    pub(super) transfer: u32,
-    /// Number of the key of their target, and the offset there.
+    pub(super) source: Exposed,
+    pub(super) target: Target,
+}
+
+/// Memory that a write belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target {
     pub(super) key: u64,
     pub(super) offset: u64,
     /// Number of a second key that the write needs; 0 for none.
     pub(super) permit: u64,
-    /// Bytes of the write from the start of the piece.
-    pub(super) remaining: u32,
-    /// Notice after the last piece, which has it, and all before it.
+    /// Notice after all bytes.
     pub(super) notice: Option<u32>,
 }
 
@@ -101,111 +109,113 @@ pub(super) struct ReadRequest {
     pub(super) permit: u64,
 }
 
-/// Piece of the answer to a read, which its receiver may read until it has answered.
+/// Announcement of the answer to a read, whose bytes its receiver may read until it has answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ReadPiece {
-    pub(super) block: u32,
-    pub(super) length: u32,
+pub(super) struct ReadAnswer {
+    /// Number of the announcement, of all to its receiver.
+    pub(super) number: u32,
     /// Number of the read.
     pub(super) read: u32,
-    /// Offset from the start of the read.
-    pub(super) offset: u32,
+    pub(super) source: Exposed,
 }
 
 const GREETING: u64 = 32;
-const PARTING: u64 = 33;
-const ANNOUNCEMENT: u64 = 34;
-const ANNOUNCEMENT_WITH_NOTICE: u64 = 35;
-const FETCHED: u64 = 36;
+const RESPONDER: u64 = 33;
+const PARTING: u64 = 34;
+const ANNOUNCEMENT: u64 = 35;
+const ANNOUNCEMENT_WITH_NOTICE: u64 = 36;
 const READ: u64 = 37;
-const READ_PIECE: u64 = 38;
+const ANSWER: u64 = 38;
 const READ_REFUSED: u64 = 39;
+const FETCHED: u64 = 40;
+const BROKEN: u64 = 41;
+const UNREAD: u64 = 42;
 
-/// Bits of a block in the word that it shares with a transfer.
-const BLOCK_BITS: u32 = 8;
+/// Position of the number of an announcement of a write in the header of its frame.
+const NUMBER_SHIFT: u32 = 16;
 
-impl Control {
+impl<'a> Control<'a> {
     /// Returns `true` if the first word of a frame is one of control.
     pub(super) fn is_one(header: u64) -> bool {
         header & 0xff >= GREETING
     }
 
-    /// Returns the words of the frame, and their number.
-    pub(super) fn encode(self) -> ([u64; MAX_HEAD], usize) {
-        let (kind, rest): (u64, &[u64]) = match self {
-            Self::Greeting(None) => (GREETING, &[]),
-            Self::Greeting(Some(Exposed { key, start })) => (GREETING, &[key, start]),
-            Self::Parting => (PARTING, &[]),
-            Self::Announcement(Announcement {
-                block,
-                length,
-                transfer,
-                key,
-                offset,
-                permit,
-                remaining,
-                notice,
-            }) => {
+    /// Returns the words of the frame, their number, and its body.
+    pub(super) fn encode(self) -> ([u64; MAX_HEAD], usize, &'a [u8]) {
+        let none: &[u8] = &[];
+        let (kind, rest, body): (u64, &[u64], &[u8]) = match self {
+            Self::Greeting(address) => (GREETING, &[], address),
+            Self::Responder(address) => (RESPONDER, &[], address),
+            Self::Parting => (PARTING, &[], none),
+            Self::Announcement(Announcement { number, length, source, target }) => {
+                let Target { key, offset, permit, notice } = target;
+                let Exposed { key: source, start } = source;
                 let kind = if notice.is_some() { ANNOUNCEMENT_WITH_NOTICE } else { ANNOUNCEMENT };
-                let (first, last) = (block | transfer << BLOCK_BITS, notice.unwrap_or(0));
-                (kind, &[pair(first, length), key, offset, permit, pair(last, remaining)])
+                let first = pair(length, notice.unwrap_or(0));
+                let kind = kind | u64::from(number) << NUMBER_SHIFT;
+                (kind, &[first, key, offset, permit, source, start], none)
             }
             Self::Read(ReadRequest { number, length, key, offset, permit }) => {
-                (READ, &[pair(number, length), key, offset, permit])
+                (READ, &[pair(number, length), key, offset, permit], none)
             }
-            Self::ReadPiece(ReadPiece { block, length, read, offset }) => {
-                (READ_PIECE, &[pair(block, length), pair(read, offset)])
+            Self::Answer(ReadAnswer { number, read, source: Exposed { key, start } }) => {
+                (ANSWER, &[pair(number, read), key, start], none)
             }
-            Self::ReadRefused { read } => (READ_REFUSED, &[u64::from(read)]),
-            Self::Fetched { block, status } => (FETCHED, &[pair(block, status_number(status))]),
+            Self::ReadRefused { read } => (READ_REFUSED, &[u64::from(read)], none),
+            Self::Fetched { number, status } => {
+                (FETCHED, &[pair(number, status_number(status))], none)
+            }
+            Self::Broken { number } => (BROKEN, &[u64::from(number)], none),
+            Self::Unread { number } => (UNREAD, &[u64::from(number)], none),
         };
         let mut head = [0; MAX_HEAD];
         let words = 1 + rest.len();
-        head[0] = kind | (words as u64) << 8;
+        head[0] = kind | (words as u64) << 8 | (body.len() as u64) << 32;
         head[1..words].copy_from_slice(rest);
-        (head, words)
+        (head, words, body)
     }
 
-    /// Decodes a frame of as many words as its header says.
-    pub(super) fn decode(head: &[u64], body: &[u8]) -> Result<Self, Malformed> {
-        let (Some((header, rest)), []) = (head.split_first(), body) else {
-            return Err(Malformed("a frame of control with a body"));
+    /// Decodes a frame of as many words and bytes as its header says.
+    pub(super) fn decode(head: &[u64], body: &'a [u8]) -> Result<Self, Malformed> {
+        let Some((header, rest)) = head.split_first() else {
+            return Err(Malformed("an empty frame"));
         };
-        match (header & 0xff, rest) {
-            (GREETING, []) => Ok(Self::Greeting(None)),
-            (GREETING, &[key, start]) => Ok(Self::Greeting(Some(Exposed { key, start }))),
+        let kind = header & 0xff;
+        if !body.is_empty() && ![GREETING, RESPONDER].contains(&kind) {
+            return Err(Malformed("a frame of control with a body"));
+        }
+        match (kind, rest) {
+            (GREETING, []) => Ok(Self::Greeting(body)),
+            (RESPONDER, []) => Ok(Self::Responder(body)),
             (PARTING, []) => Ok(Self::Parting),
             (
-                kind @ (ANNOUNCEMENT | ANNOUNCEMENT_WITH_NOTICE),
-                &[first, key, offset, permit, last],
+                ANNOUNCEMENT | ANNOUNCEMENT_WITH_NOTICE,
+                &[first, key, offset, permit, source, start],
             ) => {
-                let ((first, length), (notice, remaining)) = (split(first), split(last));
-                let (block, transfer) = (first & ((1 << BLOCK_BITS) - 1), first >> BLOCK_BITS);
+                let (length, notice) = split(first);
                 let notice = (kind == ANNOUNCEMENT_WITH_NOTICE).then_some(notice);
                 Ok(Self::Announcement(Announcement {
-                    block,
+                    number: (header >> NUMBER_SHIFT & 0xffff) as u32,
                     length,
-                    transfer,
-                    key,
-                    offset,
-                    permit,
-                    remaining,
-                    notice,
+                    source: Exposed { key: source, start },
+                    target: Target { key, offset, permit, notice },
                 }))
             }
             (READ, &[first, key, offset, permit]) => {
                 let (number, length) = split(first);
                 Ok(Self::Read(ReadRequest { number, length, key, offset, permit }))
             }
-            (READ_PIECE, &[first, second]) => {
-                let ((block, length), (read, offset)) = (split(first), split(second));
-                Ok(Self::ReadPiece(ReadPiece { block, length, read, offset }))
+            (ANSWER, &[first, key, start]) => {
+                let (number, read) = split(first);
+                Ok(Self::Answer(ReadAnswer { number, read, source: Exposed { key, start } }))
             }
             (READ_REFUSED, &[read]) => Ok(Self::ReadRefused { read: read as u32 }),
             (FETCHED, &[first]) => {
-                let (block, number) = split(first);
-                Ok(Self::Fetched { block, status: status(number)? })
+                let (number, status_number) = split(first);
+                Ok(Self::Fetched { number, status: status(status_number)? })
             }
+            (BROKEN, &[number]) => Ok(Self::Broken { number: number as u32 }),
+            (UNREAD, &[number]) => Ok(Self::Unread { number: number as u32 }),
             _ => Err(Malformed("a frame of control of no known kind")),
         }
     }
@@ -228,35 +238,33 @@ mod tests {
 
     #[test]
     fn every_frame_of_control_comes_back() {
-        let exposed = Exposed { key: u64::MAX, start: 1 << 40 };
+        let source = Exposed { key: u64::MAX, start: 1 << 40 };
         let (key, offset, permit) = (7 << 32, u64::MAX, 1);
-        let announcement = Announcement {
-            block: 127,
-            length: u32::MAX,
-            transfer: (1 << 24) - 1,
-            key,
-            offset,
-            permit,
-            remaining: u32::MAX - 1,
-            notice: None,
+        let (number, length) = (127, u32::MAX);
+        let announcement = |notice| {
+            let target = Target { key, offset, permit, notice };
+            Control::Announcement(Announcement { number, length, source, target })
         };
-        let (number, length) = (63, u32::MAX);
         for control in [
-            Control::Greeting(None),
-            Control::Greeting(Some(exposed)),
+            Control::Greeting(&[]),
+            Control::Greeting(b"address"),
+            Control::Responder(b"another"),
             Control::Parting,
-            Control::Announcement(announcement),
-            Control::Announcement(Announcement { notice: Some(u32::MAX), ..announcement }),
+            announcement(None),
+            announcement(Some(u32::MAX)),
             Control::Read(ReadRequest { number, length, key, offset, permit }),
-            Control::ReadPiece(ReadPiece { block: 127, length, read: number, offset: 7 }),
+            Control::Answer(ReadAnswer { number, read: 63, source }),
             Control::ReadRefused { read: number },
-            Control::Fetched { block: 3, status: CompletionStatus::RemoteAccess },
+            Control::Fetched { number, status: CompletionStatus::RemoteAccess },
+            Control::Broken { number },
+            Control::Unread { number },
         ] {
-            let (head, words) = control.encode();
+            let (head, words, body) = control.encode();
             assert!(Control::is_one(head[0]));
-            assert_eq!(Control::decode(&head[..words], &[]), Ok(control));
-            assert!(Control::decode(&head[..words], &[1]).is_err());
-            assert!(Control::decode(&head[..words - 1], &[]).is_err());
+            assert_eq!(Control::decode(&head[..words], body), Ok(control));
+            assert!(Control::decode(&head[..words - 1], body).is_err());
+            let has_address = matches!(control, Control::Greeting(_) | Control::Responder(_));
+            assert_eq!(Control::decode(&head[..words], &[1]).is_ok(), has_address);
         }
         assert!(!Control::is_one(31));
         assert!(Control::decode(&[], &[]).is_err());

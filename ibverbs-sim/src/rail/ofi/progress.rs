@@ -6,7 +6,6 @@ use std::{collections::VecDeque, sync::atomic::Ordering};
 use super::{
     OfiRail, RECEIVE_CONTEXTS, SEND_CONTEXTS,
     abi::{self, Completion},
-    announcements::Announcements,
     fetches::Fetches,
     incoming::{Arrived, BUFFER_BYTES, Buffers, Position, Sequence},
     outgoing::Outgoing,
@@ -14,7 +13,7 @@ use super::{
     queue::Taken,
 };
 use crate::{
-    CompletionStatus, Wire,
+    CompletionStatus, Rail, Wire,
     rail::{
         LossReason, RailEvent,
         frame::{self, Frame, Malformed},
@@ -121,7 +120,6 @@ impl OfiRail {
         }
         self.give_buffers(inbox);
         let packets = self.packets();
-        let exposed = self.announcements.as_ref().map(Announcements::exposed);
         if let Some(announcements) = &self.announcements {
             announcements.resume(&packets);
         }
@@ -129,10 +127,17 @@ impl OfiRail {
             self.emulation.resume(process, &packets, &self.registrations);
             let incoming = &mut inbox.peers[process as usize];
             if incoming.owes_greeting {
-                incoming.owes_greeting = !packets.push_control(process, Control::Greeting(exposed));
+                incoming.owes_greeting = !self.greet_process(process);
             }
         }
         taken
+    }
+
+    /// Sends the first packet to a process. Returns `false` if there is no room at present.
+    fn greet_process(&self, process: u32) -> bool {
+        let push =
+            |address: &[u8]| self.packets().push_control(process, Control::Greeting(address));
+        self.announcements.as_ref().map_or_else(|| push(&[]), |all| all.with_address(push))
     }
 
     pub(super) fn give_buffers(&self, inbox: &mut Inbox) {
@@ -222,13 +227,20 @@ impl OfiRail {
         self.emulation.receive(from, frame, &self.packets(), &self.registrations, &mut sink)
     }
 
-    fn control(&self, from: u32, control: Control, inbox: &mut Inbox) -> Result<(), Malformed> {
+    fn control(&self, from: u32, control: Control<'_>, inbox: &mut Inbox) -> Result<(), Malformed> {
         let incoming = &mut inbox.peers[from as usize];
+        let announcements =
+            || self.announcements.as_ref().ok_or(Malformed("a frame of another kind of provider"));
         match control {
-            Control::Greeting(exposed) if !incoming.has_greeted => {
-                inbox.fetches.expose(from, exposed);
+            Control::Greeting(address) if !incoming.has_greeted => {
+                inbox.fetches.expose(from, address);
                 incoming.has_greeted = true;
                 incoming.owes_greeting = from > self.process;
+                Ok(())
+            }
+            Control::Greeting(_) => Err(Malformed("a second first frame")),
+            Control::Responder(address) => {
+                inbox.fetches.expose(from, address);
                 Ok(())
             }
             Control::Parting => {
@@ -236,19 +248,22 @@ impl OfiRail {
                 Ok(())
             }
             Control::Announcement(announcement) => self.fetch(from, announcement, inbox),
-            Control::ReadPiece(piece) => self.fetch_read(from, piece, inbox),
+            Control::Answer(answer) => self.fetch_answer(from, answer, inbox),
             Control::ReadRefused { read } => self.end_read(from, read, inbox),
             Control::Read(read) if read.length > 0 => {
-                let announcements = self.announcements.as_ref();
-                announcements.ok_or(Malformed("a read of another kind"))?.asked(from, read)
+                announcements()?.asked(from, read, &self.means())
             }
             Control::Read(_) => Err(Malformed("a read of nothing")),
-            Control::Fetched { block, status } => {
-                let announcements = self.announcements.as_ref();
-                let announcements = announcements.ok_or(Malformed("the end of no announcement"))?;
-                announcements.answered(from, block, status)
+            Control::Fetched { number, status } => {
+                announcements()?.answered(from, number, status, &self.packets())
             }
-            Control::Greeting(_) => Err(Malformed("a frame of control that does not follow")),
+            Control::Broken { number } => announcements()?.broken(from, number, &self.packets()),
+            Control::Unread { number } => {
+                if !announcements()?.unread(from, number, &self.means())? {
+                    Rail::give_up(self, from);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -271,18 +286,18 @@ impl OfiRail {
         let Some(peer) = self.outgoing.peer(process) else { return };
         if peer.lose() {
             let Inbox { fetches, arrived, .. } = inbox;
-            let mut sink = |context, status| {
-                arrived.push_back(Arrived::Event(RailEvent::Completed { context, status }));
-            };
-            // Before anybody learns of the loss, and gives memory back.
             let status = CompletionStatus::RetryExceeded;
-            fetches.lose(process, |context| sink(context, status));
+            let mut lost = Vec::new();
+            // Before anybody learns of the loss, and gives memory back.
+            fetches.lose(process, arrived, |context| lost.push(context));
             if let Some(announcements) = &self.announcements {
-                announcements.take_ended(&mut sink);
-                let has_left = reason == LossReason::Ended && !peer.has_failed();
-                let is_gone = has_left || self.control.is_lost(process);
-                announcements.lose(process, is_gone, |context| sink(context, status));
+                announcements.take_ended(|context, status| {
+                    arrived.push_back(Arrived::Event(RailEvent::Completed { context, status }));
+                });
+                announcements.lose(process, &self.packets(), |context| lost.push(context));
             }
+            let lost = lost.into_iter().map(|context| RailEvent::Completed { context, status });
+            arrived.extend(lost.map(Arrived::Event));
             self.emulation.lose(process, reason, &mut |event| {
                 arrived.push_back(Arrived::event(event));
             });

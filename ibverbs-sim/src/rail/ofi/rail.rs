@@ -8,10 +8,7 @@ use std::{
     mem,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     ptr::{self, NonNull},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -20,14 +17,16 @@ use talpf_primitives::{Mutex, TryLock};
 
 use super::{
     ALL_CONTEXTS, EAGER_BYTES, OfiError, abi,
-    announcements::{Announcements, LongWrite},
+    announcements::{Announcements, Means},
     endpoint::{Endpoint, Registered},
     incoming::{Arrived, BUFFER_BYTES, BUFFERS},
     join::Joined,
     memory::{Contexts, PacketMemory},
     outgoing::{Outgoing, Packets, Peer},
-    packet::{Announcement, Control},
+    packet::{Control, Target},
     progress::{Inbox, KEPT_EVENTS, POLLS_BETWEEN_CHECKS},
+    queue::Queue,
+    transfers::LongWrite,
 };
 use crate::{
     Access, SocketWire, Wire,
@@ -64,8 +63,6 @@ pub struct OfiRail {
     pub(super) endpoint: Endpoint,
     pub(super) contexts: Contexts,
     pub(super) buffers: PacketMemory,
-    /// Memory of the announcements, which the endpoint may be sending.
-    _announced: Option<Arc<PacketMemory>>,
     /// Connections whose end is that of a peer.
     pub(super) control: SocketWire,
     pub(super) silent: Box<[AtomicBool]>,
@@ -88,20 +85,27 @@ struct PassedOn {
 impl OfiRail {
     /// Most bytes of a message.
     pub const MESSAGE_BYTES: usize = EAGER_BYTES;
-    /// Bytes of a write, or a read, from which on they are fetched by RMA. For fewer, messages are faster: over
-    /// TCP, a write of as many takes as long either way.
-    pub const LONG_BYTES: usize = 128 << 10;
+    /// Bytes of a write, or a read, from which on they are fetched by RMA: over TCP, three times as fast as by a
+    /// message of as many. Fewer fit one message.
+    pub const LONG_BYTES: usize = EAGER_BYTES;
 
     pub(super) fn new(parts: Joined) -> Result<Self, OfiError> {
-        let Joined { endpoint, outgoing, buffers, buffers_registered, announcements, control, run } =
-            parts;
+        let Joined {
+            endpoint,
+            outgoing,
+            buffers,
+            buffers_registered,
+            announcements,
+            control,
+            run,
+            sleep_on,
+        } = parts;
         let (process, processes) = (control.process(), control.processes());
         let system = |what| {
             move |error: rustix::io::Errno| OfiError::System { what, reason: error.to_string() }
         };
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let event = event.map_err(system("an event"))?;
-        let sleep_on = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("an event"))?;
         let descriptors =
             [Some(event.as_fd()), endpoint.queue().descriptor(), control.descriptor()];
         for descriptor in descriptors.into_iter().flatten() {
@@ -118,7 +122,6 @@ impl OfiRail {
             emulation: Emulation::new(processes),
             buffers_registered,
             outgoing,
-            _announced: announcements.as_ref().map(Announcements::memory),
             announcements,
             local: Mutex::new(HashMap::new()),
             inbox: Mutex::new(inbox),
@@ -166,6 +169,10 @@ impl OfiRail {
 
     pub(super) fn packets(&self) -> Packets<'_> {
         Packets { outgoing: &self.outgoing, endpoint: &self.endpoint, contexts: &self.contexts }
+    }
+
+    pub(super) fn means(&self) -> Means<'_> {
+        Means { packets: self.packets(), registrations: &self.registrations }
     }
 
     /// Returns a peer that is not lost.
@@ -221,19 +228,26 @@ impl OfiRail {
             return Some(Err(error));
         }
         // SAFETY: the contract of this function.
-        let posted =
-            unsafe { announcements.post(to, write, &self.packets(), &self.registrations) }?;
-        if announcements.has_ended() {
+        let posted = unsafe { announcements.post(to, write, &self.means()) };
+        if announcements.has_unsent() {
             self.wake();
         }
-        Some(posted)
+        posted
+    }
+
+    fn readiness(&self, queue: &Queue) -> Readiness {
+        match queue.descriptor() {
+            None => Readiness::WithoutEvent,
+            Some(_) if !self.endpoint.may_sleep(queue) => Readiness::Busy,
+            Some(event) if is_readable(event) => Readiness::Readable,
+            Some(_) => Readiness::Idle,
+        }
     }
 
     /// Returns `true` if there was no room for a part of an operation.
     fn has_unsent_operations(&self) -> bool {
         let mut live = self.live();
-        let has_unsent = |all: &Announcements| all.has_unsent() || all.has_waiting();
-        self.announcements.as_ref().is_some_and(has_unsent)
+        self.announcements.as_ref().is_some_and(Announcements::has_unsent)
             || live.any(|(process, _)| self.emulation.has_unsent(process))
     }
 
@@ -337,8 +351,8 @@ impl Rail for OfiRail {
     ) -> Result<Posted, RailError> {
         if local.len() >= Self::LONG_BYTES {
             let (key, offset) = (remote.key.number(), remote.offset);
-            let announcement = Announcement { key, offset, notice, ..Announcement::default() };
-            let write = LongWrite { local, local_key: None, announcement, context };
+            let target = Target { key, offset, permit: 0, notice };
+            let write = LongWrite { local, local_key: None, target, context };
             // SAFETY: the contract of this function.
             if let Some(posted) = unsafe { self.announce(to, write) } {
                 return posted.map(|()| Posted::UnderWay);
@@ -357,13 +371,12 @@ impl Rail for OfiRail {
         context: u64,
     ) -> Result<bool, RailError> {
         let (key, permit) = (remote.key.number(), permit.number());
-        let announcement =
-            Announcement { key, offset: remote.offset, permit, ..Announcement::default() };
+        let target = Target { key, offset: remote.offset, permit, notice: None };
         if local.len() < Self::LONG_BYTES || permit == 0 {
             return Ok(false);
         }
         let local_key = Some(KeyNumber::from_claim(local_key.number()));
-        let write = LongWrite { local, local_key, announcement, context };
+        let write = LongWrite { local, local_key, target, context };
         // SAFETY: the contract of this function.
         let posted = unsafe { self.announce(to, write) };
         posted.map_or(Ok(false), |posted| posted.map(|()| true))
@@ -388,11 +401,8 @@ impl Rail for OfiRail {
     }
 
     fn cancel_long(&self, to: u32, context: u64) {
-        if self.outgoing.peer(to).is_some()
-            && let Some(announcements) = &self.announcements
-        {
-            announcements.cancel(to, context);
-            self.cancel_read(to, context);
+        if self.outgoing.peer(to).is_some() {
+            self.cancel(to, context);
         }
     }
 
@@ -439,9 +449,6 @@ impl Rail for OfiRail {
             mem::swap(events, &mut inbox.arrived);
         }
         drop(inbox);
-        if let Some(announcements) = &self.announcements {
-            announcements.go_on(&self.packets(), &self.registrations);
-        }
         while let Some(arrived) = events.pop_front() {
             count += 1;
             self.pass_on(arrived, messages, sink);
@@ -480,7 +487,7 @@ impl Rail for OfiRail {
         let mut live = self.live();
         if !inbox.arrived.is_empty()
             || live.any(|(process, _)| is_silent(process) || ends(process))
-            || self.announcements.as_ref().is_some_and(Announcements::may_go_on)
+            || self.announcements.as_ref().is_some_and(Announcements::has_ended)
         {
             return Armed::Ready;
         }
@@ -491,21 +498,33 @@ impl Rail for OfiRail {
         {
             return Armed::Nothing;
         }
-        let reads = inbox.fetches.reader().map(|reader| &reader.queue);
-        let mut is_ready = false;
-        for queue in [Some(self.endpoint.queue()), reads].into_iter().flatten() {
-            match queue.descriptor() {
-                None => return Armed::Nothing,
-                Some(_) if !self.endpoint.may_sleep(queue) => return Armed::Ready,
-                Some(event) => is_ready |= is_readable(event),
-            }
-        }
-        if !is_ready {
-            return Armed::Descriptor(self.sleep_on.as_fd());
+        let of_responder =
+            |all: &Announcements| all.with_responder(|it| self.readiness(it.queue()));
+        let all = [
+            Some(self.readiness(self.endpoint.queue())),
+            inbox.fetches.reader().map(|reader| self.readiness(reader.queue())),
+            self.announcements.as_ref().and_then(of_responder),
+        ];
+        match all.into_iter().flatten().max() {
+            Some(Readiness::WithoutEvent) => return Armed::Nothing,
+            Some(Readiness::Busy) => return Armed::Ready,
+            Some(Readiness::Readable) => {}
+            Some(Readiness::Idle) | None => return Armed::Descriptor(self.sleep_on.as_fd()),
         }
         inbox.ready_in_vain += 1;
         if inbox.ready_in_vain > READY_IN_VAIN { Armed::Nothing } else { Armed::Ready }
     }
+}
+
+/// State of a queue on which a thread is to sleep.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Readiness {
+    Idle,
+    /// The event is there already.
+    Readable,
+    /// The provider does not allow it now.
+    Busy,
+    WithoutEvent,
 }
 
 /// Returns `true` if a descriptor is readable now.
@@ -526,6 +545,7 @@ impl Drop for OfiRail {
         let is_owed = |process: &u32| {
             is_there(*process)
                 && (announcements(*process)
+                    || self.inbox.lock().fetches.owes_answer(*process)
                     || !self.packets().push_control(*process, Control::Parting))
         };
         loop {

@@ -4,20 +4,22 @@
 //! The provider writes to memory of this process only for reads of this endpoint. Closing it ends all of
 //! them, whatever state their peers are in: afterwards the provider touches none of that memory.
 
-use std::{ffi::c_void, ptr::NonNull, sync::Arc};
+use std::{ffi::c_void, os::fd::OwnedFd, ptr::NonNull, sync::Arc};
 
-use super::{abi, endpoint::Started, object::Object, queue::Queue, strict::Imitation};
+use super::{
+    OfiError, abi,
+    apart::Apart,
+    endpoint::{Endpoint, Started},
+    queue::Queue,
+    strict::Imitation,
+};
 
-/// Domain of a reader alone, with the addresses of peers. The addresses are closed first.
-pub(super) type OwnDomain = (Object<abi::AddressVector>, Object<abi::Domain>);
-
-/// An endpoint that reads. It is closed before the domain that it was made of.
+/// An endpoint that reads.
 pub(super) struct Reader {
     calls: abi::RmaCalls,
-    endpoint: Object<abi::Endpoint>,
-    pub(super) queue: Queue,
-    /// `None` if the domain is that of the process.
-    _own: Option<OwnDomain>,
+    apart: Apart,
+    /// Responders of peers, by process, as far as they were used.
+    responders: Vec<Option<abi::Address>>,
     imitation: Arc<Imitation>,
 }
 
@@ -37,16 +39,47 @@ impl Exposed {
 }
 
 impl Reader {
-    /// Takes an endpoint that is enabled.
-    pub(super) fn new(
-        endpoint: Object<abi::Endpoint>,
-        queue: Queue,
-        own: Option<OwnDomain>,
-        imitation: Arc<Imitation>,
-    ) -> Self {
+    /// Opens an endpoint. `sleep_on` becomes readable with its queue.
+    pub(super) fn open(
+        endpoint: &Endpoint,
+        processes: usize,
+        sleep_on: &OwnedFd,
+    ) -> Result<Self, OfiError> {
+        let apart = endpoint.open_apart(endpoint.frees_twice)?;
+        apart.wakes(sleep_on)?;
         // SAFETY: as long as an object is open it has its functions; enabling it has chosen them.
-        let calls = unsafe { endpoint.record().rma.read() };
-        Self { calls, endpoint, queue, _own: own, imitation }
+        let calls = unsafe { apart.endpoint.record().rma.read() };
+        Ok(Self {
+            calls,
+            apart,
+            responders: vec![None; processes],
+            imitation: endpoint.imitation(),
+        })
+    }
+
+    pub(super) fn queue(&self) -> &Queue {
+        &self.apart.queue
+    }
+
+    /// Returns the responder of a process, which has this address.
+    pub(super) fn responder(
+        &mut self,
+        process: u32,
+        endpoint: &Endpoint,
+        address: &[u8],
+    ) -> Result<abi::Address, OfiError> {
+        let place = &mut self.responders[process as usize];
+        if let Some(known) = *place {
+            return Ok(known);
+        }
+        let number = endpoint.insert(&self.apart.addresses, address)?;
+        *place = Some(number);
+        Ok(number)
+    }
+
+    /// Forgets the responder of a process, which has another one from now on.
+    pub(super) fn forget(&mut self, process: u32) {
+        self.responders[process as usize] = None;
     }
 
     /// Reads memory of a peer into `local`.
@@ -78,7 +111,7 @@ impl Reader {
             context,
             data: 0,
         };
-        let (read, endpoint) = (self.calls.readmsg, self.endpoint.pointer());
+        let (read, endpoint) = (self.calls.readmsg, self.apart.endpoint.pointer());
         // SAFETY: the contract of this function; the other records are needed during the call only.
         Started::of(unsafe { read(endpoint, &raw const message, abi::COMPLETION) })
     }

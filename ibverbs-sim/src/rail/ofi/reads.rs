@@ -1,16 +1,23 @@
+#![allow(unsafe_code, reason = "the memory of reads belongs to those who post them")]
 //! Reads of this process, long ones, whose bytes their owners announce.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::packet::ReadPiece;
+use super::{
+    OfiRail,
+    fetches::completed,
+    incoming::Arrived,
+    packet::{Control, ReadRequest},
+    progress::Inbox,
+};
 use crate::{
     CompletionStatus,
-    rail::{emulation::WINDOW, frame::Malformed, registrations::KeyNumber},
+    rail::{RailAddress, RailError, emulation::WINDOW, frame::Malformed, registrations::KeyNumber},
 };
 
-/// Memory for the bytes of a piece, with the descriptor of its registration for local operations.
-pub(super) type Target = (NonNull<[u8]>, *mut c_void);
+/// Memory for bytes of a peer, with the descriptor of its registration for local operations.
+pub(super) type Destination = (NonNull<[u8]>, *mut c_void);
 
 /// A read that is posted.
 pub(super) struct LongRead {
@@ -25,12 +32,9 @@ pub(super) struct LongRead {
 /// A read that its owner has not ended.
 struct Read {
     long: LongRead,
-    /// Bytes that were announced, and those of them that are no longer awaited.
-    announced: usize,
-    taken: usize,
-    /// Set once no further piece comes.
-    is_refused: bool,
-    /// Set once the memory is not to be used any more. The owner may still announce pieces.
+    /// Set while its answer is announced, until its bytes are there.
+    is_announced: bool,
+    /// Set once the memory is not to be used any more. The owner may still announce the answer.
     is_cancelled: bool,
 }
 
@@ -39,7 +43,6 @@ pub(super) struct Reads(Box<[Vec<Option<Read>>]>);
 
 // SAFETY: memory and descriptor belong to whoever has posted the read, for any thread, until the read has ended
 // or was cancelled.
-#[allow(unsafe_code, reason = "the memory of reads may go to other threads")]
 unsafe impl Send for LongRead {}
 
 impl Reads {
@@ -57,7 +60,7 @@ impl Reads {
     /// Adds a read with a number that is free.
     pub(super) fn add(&mut self, to: u32, number: u32, long: LongRead) {
         let all = &mut self.0[to as usize];
-        let read = Read { long, announced: 0, taken: 0, is_refused: false, is_cancelled: false };
+        let read = Read { long, is_announced: false, is_cancelled: false };
         match all.get_mut(number as usize) {
             Some(place) => *place = Some(read),
             None => all.push(Some(read)),
@@ -68,65 +71,52 @@ impl Reads {
         self.0.get_mut(from as usize)?.get_mut(number as usize)?.as_mut()
     }
 
-    /// Takes an announcement. Returns the memory for its bytes, with a descriptor; `None` if they are not wanted
-    /// any more.
+    /// Takes the announcement of an answer. Returns its length, and the memory for its bytes; `None` if they are not
+    /// wanted any more: the read is forgotten then.
     pub(super) fn announced(
         &mut self,
         from: u32,
-        piece: &ReadPiece,
-    ) -> Result<Option<Target>, Malformed> {
-        let read = self.of(from, piece.read).filter(|read| !read.is_refused);
-        let read = read.ok_or(Malformed("a piece of no read"))?;
-        let (length, offset) = (piece.length as usize, piece.offset as usize);
-        let all = read.long.local.len();
-        if offset > all || length > all - offset || length > all - read.announced {
-            return Err(Malformed("a piece beyond its read"));
-        }
-        read.announced += length;
-        if read.is_cancelled {
-            read.taken += length;
-            self.forget_ended(from, piece.read);
-            return Ok(None);
-        }
-        #[allow(unsafe_code, reason = "a part of checked memory is a pointer")]
-        // SAFETY: the offset is at most the length of the memory.
-        let start = unsafe { read.long.local.cast::<u8>().add(offset) };
-        Ok(Some((NonNull::slice_from_raw_parts(start, length), read.long.descriptor)))
-    }
-
-    /// Notes that the bytes of an announcement are there, or are not awaited any more. Returns the context and
-    /// the status of the read, if that has ended with them.
-    pub(super) fn taken(
-        &mut self,
-        from: u32,
         number: u32,
-        length: u32,
-    ) -> Option<(u64, CompletionStatus)> {
-        self.of(from, number)?.taken += length as usize;
-        self.forget_ended(from, number)
+    ) -> Result<(usize, Option<Destination>), Malformed> {
+        let read = self.of(from, number).filter(|read| !read.is_announced);
+        let read = read.ok_or(Malformed("the answer to no read"))?;
+        read.is_announced = true;
+        let (local, descriptor) = (read.long.local, read.long.descriptor);
+        let destination = (!read.is_cancelled).then_some((local, descriptor));
+        if destination.is_none() {
+            self.forget(from, number);
+        }
+        Ok((local.len(), destination))
     }
 
-    /// Notes that no further piece comes; otherwise as [`taken`](Self::taken).
+    /// Notes that the answer can be announced once more.
+    pub(super) fn unread(&mut self, from: u32, number: u32) {
+        if let Some(read) = self.of(from, number) {
+            read.is_announced = false;
+        }
+    }
+
+    /// Forgets a read whose bytes are there. Returns its context and status, unless it was cancelled.
+    pub(super) fn taken(&mut self, from: u32, number: u32) -> Option<(u64, CompletionStatus)> {
+        Some((self.forget(from, number)?, CompletionStatus::Success))
+    }
+
+    /// Forgets a read that is refused; otherwise as [`taken`](Self::taken).
     pub(super) fn refused(
         &mut self,
         from: u32,
         number: u32,
     ) -> Result<Option<(u64, CompletionStatus)>, Malformed> {
-        let read = self.of(from, number).filter(|read| read.announced < read.long.local.len());
-        read.ok_or(Malformed("the end of no read"))?.is_refused = true;
-        Ok(self.forget_ended(from, number))
+        let read = self.of(from, number).filter(|read| !read.is_announced);
+        read.ok_or(Malformed("the end of no read"))?;
+        Ok(self.forget(from, number).map(|context| (context, CompletionStatus::RemoteAccess)))
     }
 
-    /// Forgets a read that has ended. Returns its context and status, unless it was cancelled.
-    fn forget_ended(&mut self, from: u32, number: u32) -> Option<(u64, CompletionStatus)> {
-        let place = self.0.get_mut(from as usize)?.get_mut(number as usize)?;
-        let Read { long, is_cancelled, is_refused, .. } = place.take_if(|read| {
-            let is_last = read.is_refused || read.announced == read.long.local.len();
-            is_last && read.taken == read.announced
-        })?;
-        let status =
-            if is_refused { CompletionStatus::RemoteAccess } else { CompletionStatus::Success };
-        (!is_cancelled).then_some((long.context, status))
+    /// Forgets a read. Returns its context, unless it was cancelled.
+    fn forget(&mut self, from: u32, number: u32) -> Option<u64> {
+        let Read { long, is_cancelled, .. } =
+            self.0.get_mut(from as usize)?.get_mut(number as usize)?.take()?;
+        (!is_cancelled).then_some(long.context)
     }
 
     /// Returns the process and the number of a read that was not cancelled, of those with a key that is.
@@ -141,9 +131,13 @@ impl Reads {
     /// Cancels a read, of which no fetch is under way. Returns its context.
     pub(super) fn cancel(&mut self, process: u32, number: u32) -> Option<u64> {
         let read = self.of(process, number)?;
-        (read.is_cancelled, read.taken) = (true, read.announced);
         let context = read.long.context;
-        self.forget_ended(process, number);
+        if read.is_announced {
+            self.forget(process, number);
+        } else {
+            // Its owner may announce it at any time.
+            read.is_cancelled = true;
+        }
         Some(context)
     }
 
@@ -152,6 +146,63 @@ impl Reads {
     pub(super) fn lose(&mut self, process: u32, mut sink: impl FnMut(u64)) {
         let lost = self.0[process as usize].drain(..).flatten();
         lost.filter(|read| !read.is_cancelled).for_each(|read| sink(read.long.context));
+    }
+}
+
+impl OfiRail {
+    /// Posts a long read. `None` if it is to be carried out by frames.
+    ///
+    /// # Safety
+    ///
+    /// `local` must be valid for writes, and be used by nobody else, until the read has ended, or
+    /// [`cancel_long`](crate::Rail::cancel_long) has returned, or `deregister` with its local key has.
+    pub(super) unsafe fn ask(
+        &self,
+        to: u32,
+        (local, local_key): (NonNull<[u8]>, Option<KeyNumber>),
+        remote: &RailAddress,
+        permit: u64,
+        context: u64,
+    ) -> Option<Result<(), RailError>> {
+        let length = u32::try_from(local.len()).ok().filter(|length| *length > 0)?;
+        let descriptor = match local_key {
+            Some(key) => self.local_descriptor(key.number())?,
+            None if self.endpoint.needs_local() => return None,
+            None => std::ptr::null_mut(),
+        };
+        let mut inbox = self.inbox.lock();
+        let fetches = &mut inbox.fetches;
+        // Whoever deregisters the key does so before it cancels, under this lock.
+        if local_key.is_some_and(|key| !self.registrations.contains(key)) {
+            return None;
+        }
+        if let Err(error) = self.peer(to) {
+            return Some(Err(error));
+        }
+        fetches.responders[to as usize].as_ref()?;
+        let no_room = Some(Err(RailError::NoRoom { process: to }));
+        // The owner counts a read as under way until it has its answer.
+        let free = fetches.reads.free(to).filter(|_| !fetches.owes_answer(to));
+        let Some(number) = free else { return no_room };
+        let (key, offset) = (remote.key.number(), remote.offset);
+        let request = ReadRequest { number, length, key, offset, permit };
+        if !self.packets().push_control(to, Control::Read(request)) {
+            return no_room;
+        }
+        fetches.reads.add(to, number, LongRead { local, local_key, descriptor, context });
+        Some(Ok(()))
+    }
+
+    /// Takes the refusal of a read.
+    pub(super) fn end_read(
+        &self,
+        from: u32,
+        number: u32,
+        inbox: &mut Inbox,
+    ) -> Result<(), Malformed> {
+        let ended = inbox.fetches.reads.refused(from, number)?;
+        inbox.arrived.extend(ended.map(completed).map(Arrived::Event));
+        Ok(())
     }
 }
 
@@ -173,60 +224,68 @@ mod tests {
         reads
     }
 
-    fn piece(read: u32, offset: u32, length: u32) -> ReadPiece {
-        ReadPiece { block: 0, length, read, offset }
+    fn announced(reads: &mut Reads, number: u32) -> (usize, bool) {
+        let (length, destination) = reads.announced(1, number).unwrap();
+        (length, destination.is_some())
     }
 
     #[test]
-    fn a_read_ends_with_the_last_of_its_bytes_in_any_order() {
+    fn a_read_ends_once_its_bytes_are_there() {
         let mut reads = reads();
-        for (offset, length) in [(600, 400), (0, 600)] {
-            let (memory, _) = reads.announced(1, &piece(0, offset, length)).unwrap().unwrap();
-            assert_eq!(memory.len(), length as usize);
-        }
-        assert_eq!(reads.taken(1, 0, 600), None);
-        assert_eq!(reads.taken(1, 0, 400), Some((7, CompletionStatus::Success)));
-        assert_eq!(reads.taken(1, 0, 400), None);
+        assert_eq!(announced(&mut reads, 0), (BYTES as usize, true));
+        assert!(reads.refused(1, 0).is_err());
+        assert_eq!(reads.taken(1, 0), Some((7, CompletionStatus::Success)));
+        assert_eq!(reads.taken(1, 0), None);
         assert_eq!(reads.free(1), Some(0));
     }
 
     #[test]
-    fn a_refused_read_ends_once_nothing_of_it_is_under_way() {
+    fn a_refused_read_ends() {
         let mut reads = reads();
-        assert!(reads.announced(1, &piece(0, 0, 600)).unwrap().is_some());
-        assert_eq!(reads.refused(1, 0), Ok(None));
-        assert!(reads.announced(1, &piece(0, 600, 1)).is_err());
-        assert_eq!(reads.taken(1, 0, 600), Some((7, REFUSED)));
         assert_eq!(reads.refused(1, 1), Ok(Some((8, REFUSED))));
         assert!(reads.refused(1, 1).is_err());
+        assert_eq!(reads.free(1), Some(1));
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_announced_or_refused_again() {
+        let mut reads = reads();
+        for number in [0, 1] {
+            announced(&mut reads, number);
+            reads.unread(1, number);
+        }
+        assert_eq!(announced(&mut reads, 0), (BYTES as usize, true));
+        assert_eq!(reads.taken(1, 0), Some((7, CompletionStatus::Success)));
+        assert_eq!(reads.refused(1, 1), Ok(Some((8, REFUSED))));
     }
 
     #[test]
     fn a_cancelled_read_keeps_its_number_until_its_owner_has_ended_it() {
         let mut reads = reads();
-        assert!(reads.announced(1, &piece(0, 0, 600)).unwrap().is_some());
-        assert_eq!(reads.cancel(1, 0), Some(7));
-        assert_eq!(reads.find(|_, read| read.context == 7), None);
+        assert_eq!([reads.cancel(1, 0), reads.cancel(1, 1)], [Some(7), Some(8)]);
+        assert_eq!(reads.find(|_, _| true), None);
         assert_eq!(reads.free(1), Some(2));
-        assert_eq!(reads.announced(1, &piece(0, 600, 400)), Ok(None));
+        assert_eq!(announced(&mut reads, 0), (BYTES as usize, false));
         assert_eq!(reads.free(1), Some(0));
-        assert_eq!(reads.find(|_, read| read.context == 8), Some((1, 1)));
-        assert_eq!(reads.cancel(1, 1), Some(8));
         assert_eq!(reads.refused(1, 1), Ok(None));
+    }
+
+    #[test]
+    fn a_read_that_is_cancelled_as_it_is_read_has_ended() {
+        let mut reads = reads();
+        announced(&mut reads, 0);
+        assert_eq!(reads.find(|_, read| read.context == 7), Some((1, 0)));
+        assert_eq!(reads.cancel(1, 0), Some(7));
         assert_eq!(reads.free(1), Some(0));
     }
 
     #[test]
-    fn pieces_that_fit_no_read_are_malformed() {
+    fn answers_to_no_read_are_malformed() {
         let mut reads = reads();
-        for (read, offset, length) in
-            [(2, 0, 1), (0, 0, BYTES + 1), (0, 1, BYTES), (0, BYTES + 1, 0), (0, u32::MAX, 1)]
-        {
-            assert!(reads.announced(1, &piece(read, offset, length)).is_err());
+        announced(&mut reads, 0);
+        for (from, number) in [(1, 0), (1, 2), (0, 0), (1, u32::MAX)] {
+            assert!(reads.announced(from, number).is_err());
         }
-        assert!(reads.announced(0, &piece(0, 0, 1)).is_err());
-        assert!(reads.announced(1, &piece(0, 0, 600)).is_ok());
-        assert!(reads.announced(1, &piece(0, 0, 401)).is_err());
     }
 
     #[test]

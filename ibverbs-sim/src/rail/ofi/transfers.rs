@@ -1,196 +1,200 @@
-//! Transfers: bytes of this process that peers read, and the pieces of them that were announced.
+//! Transfers: bytes of this process that peers read, and what they are for.
 //!
-//! A transfer has ended once no further piece is announced, and all pieces were answered.
+//! A transfer is announced to its peer, which answers once. It has ended then, unless the bytes could not be read.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ptr::NonNull};
 
 use super::{
-    blocks::{BLOCKS, Blocks, Span},
-    packet::Control,
+    endpoint::Registered,
+    packet::{Control, ReadRequest, Target},
 };
-use crate::CompletionStatus;
+use crate::{CompletionStatus, rail::registrations::KeyNumber};
 
-/// Transfers that have not ended, and the blocks that their pieces have.
+/// Transfers that have not ended.
 pub(super) struct Transfers {
-    pub(super) blocks: Blocks,
-    /// Announcements that were not answered, by their first blocks.
-    announced: Box<[Option<Announced>]>,
-    /// Transfers, by number.
-    all: Vec<Option<Transfer>>,
-    /// Numbers of transfers that can be used again.
-    free: Vec<u32>,
+    /// Transfers by process, and by number.
+    all: Box<[Vec<Option<Transfer>>]>,
     /// Frames for which there was no room, the oldest first.
-    pub(super) unsent: VecDeque<(u32, Control)>,
+    pub(super) unsent: VecDeque<(u32, Unsent)>,
     /// Contexts and statuses of writes that have ended.
     pub(super) ended: Vec<(u64, CompletionStatus)>,
 }
 
-/// A piece that the peer was sent an announcement of.
+/// A frame for which there was no room.
 #[derive(Clone, Copy)]
-struct Announced {
-    to: u32,
-    transfer: u32,
-    span: Span,
+pub(super) enum Unsent {
+    /// The address of the responder.
+    Responder,
+    Frame(Control<'static>),
 }
 
 /// A transfer that has not ended.
 struct Transfer {
-    to: u32,
     purpose: Purpose,
-    /// Pieces that were not answered.
-    pieces: u32,
-    /// Set once no further piece is announced.
-    is_announced: bool,
-    /// Status of the first piece that was refused.
-    status: CompletionStatus,
+    /// Registration of the memory that the peer may read; `None` once the responder that it was for has closed.
+    registered: Option<Registered>,
 }
 
 /// Purpose of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Purpose {
-    /// A write with this context.
-    Write(u64),
+    Write(LongWrite),
     /// A write whose end nobody wants to know.
     Cancelled,
-    /// The answer to a read of the peer with this number.
-    Read(u32),
+    /// The answer to a read of the peer.
+    Read(ReadRequest),
+}
+
+/// A write of which the bytes are announced.
+#[derive(Clone, Copy)]
+pub(super) struct LongWrite {
+    pub(super) local: NonNull<[u8]>,
+    /// Number of a key of this process that must be registered; `None` if the memory stays anyway.
+    pub(super) local_key: Option<KeyNumber>,
+    pub(super) target: Target,
+    pub(super) context: u64,
+}
+
+// SAFETY: whoever has posted the write has promised that its memory stays, for any thread.
+#[allow(unsafe_code, reason = "the memory of writes may go to other threads")]
+unsafe impl Send for LongWrite {}
+
+impl Purpose {
+    /// Returns `true` for one that needs a key.
+    fn needs(&self, key: KeyNumber) -> bool {
+        match self {
+            Self::Write(write) => write.local_key == Some(key),
+            Self::Cancelled => false,
+            Self::Read(read) => [read.key, read.permit].contains(&key.number()),
+        }
+    }
+}
+
+/// Answer to an announcement of a transfer whose memory could not be read.
+pub(super) enum Unread {
+    /// The responder that it was for has closed.
+    Revoked(Purpose),
+    /// The responder is open.
+    Unreachable,
 }
 
 impl Transfers {
     pub(super) fn new(processes: usize) -> Self {
-        Self {
-            blocks: Blocks::new(processes),
-            announced: vec![None; BLOCKS].into_boxed_slice(),
-            all: Vec::new(),
-            free: Vec::new(),
-            unsent: VecDeque::with_capacity(BLOCKS),
-            ended: Vec::new(),
-        }
+        let all = (0..processes).map(|_| Vec::new()).collect();
+        Self { all, unsent: VecDeque::new(), ended: Vec::new() }
     }
 
     /// Returns the number of transfers to a process with some purposes.
-    pub(super) fn count(&self, to: u32, is_counted: impl Fn(Purpose) -> bool) -> usize {
-        let all = self.all.iter().flatten();
-        all.filter(|transfer| transfer.to == to && is_counted(transfer.purpose)).count()
+    pub(super) fn count(&self, to: u32, is_counted: impl Fn(&Purpose) -> bool) -> usize {
+        let all = self.all[to as usize].iter().flatten();
+        all.filter(|transfer| is_counted(&transfer.purpose)).count()
     }
 
-    pub(super) fn find(&self, to: u32, context: u64) -> Option<u32> {
-        let is_it = |transfer: &Option<Transfer>| {
-            let it = transfer.as_ref();
-            it.is_some_and(|it| it.to == to && it.purpose == Purpose::Write(context))
-        };
-        self.all.iter().position(is_it).map(|number| number as u32)
+    /// Returns `true` if peers may read the bytes of a transfer.
+    pub(super) fn are_announced(&self) -> bool {
+        self.all.iter().flatten().flatten().any(|transfer| transfer.registered.is_some())
     }
 
-    pub(super) fn begin(&mut self, to: u32, purpose: Purpose) -> u32 {
-        let (status, pieces, is_announced) = (CompletionStatus::Success, 0, false);
-        let transfer = Some(Transfer { to, purpose, pieces, is_announced, status });
-        if let Some(number) = self.free.pop() {
-            self.all[number as usize] = transfer;
-            return number;
-        }
-        self.all.push(transfer);
-        self.all.len() as u32 - 1
+    /// Returns a number that no transfer to a process has.
+    pub(super) fn free(&self, to: u32) -> u32 {
+        let all = &self.all[to as usize];
+        all.iter().position(Option::is_none).unwrap_or(all.len()) as u32
     }
 
-    fn of(&mut self, number: u32) -> Option<&mut Transfer> {
-        self.all.get_mut(number as usize)?.as_mut()
-    }
-
-    /// Notes a piece that is announced.
-    pub(super) fn announce(&mut self, number: u32, span: Span, is_last: bool) {
-        let Some(transfer) = self.of(number) else { return };
-        transfer.pieces += 1;
-        transfer.is_announced = is_last;
-        let to = transfer.to;
-        self.announced[span.first as usize] = Some(Announced { to, transfer: number, span });
-    }
-
-    pub(super) fn is_announced(&self, number: u32) -> bool {
-        self.all[number as usize].as_ref().is_none_or(|transfer| transfer.is_announced)
-    }
-
-    /// Notes that a piece was refused, or was not.
-    pub(super) fn refuse(&mut self, number: u32, status: CompletionStatus) {
-        if let Some(transfer) = self.of(number)
-            && transfer.status == CompletionStatus::Success
-        {
-            transfer.status = status;
+    /// Notes that a transfer is announced.
+    pub(super) fn announce(
+        &mut self,
+        to: u32,
+        number: u32,
+        purpose: Purpose,
+        registered: Registered,
+    ) {
+        let transfer = Some(Transfer { purpose, registered: Some(registered) });
+        let all = &mut self.all[to as usize];
+        match all.get_mut(number as usize) {
+            Some(place) => *place = transfer,
+            None => all.push(transfer),
         }
     }
 
-    /// Returns `true` if no further piece of a transfer is to be announced.
-    pub(super) fn is_stopped(&self, number: u32) -> bool {
-        let transfer = self.all[number as usize].as_ref();
-        transfer.is_none_or(|transfer| transfer.status != CompletionStatus::Success)
+    fn place(&mut self, to: u32, number: u32) -> Option<&mut Option<Transfer>> {
+        self.all.get_mut(to as usize)?.get_mut(number as usize)
     }
 
-    /// Ends the announcements of a transfer that was refused. Its reader learns that no further piece comes.
-    pub(super) fn stop(&mut self, number: u32) {
-        let Some(transfer) = self.of(number) else { return };
-        transfer.is_announced = true;
-        if let Purpose::Read(read) = transfer.purpose {
-            let refusal = (transfer.to, Control::ReadRefused { read });
-            self.unsent.push_back(refusal);
+    /// Takes the answer to an announcement. Returns whether its responder is still open; `None` if there is none to
+    /// this process.
+    pub(super) fn answer(
+        &mut self,
+        from: u32,
+        number: u32,
+        status: CompletionStatus,
+    ) -> Option<bool> {
+        let answered = self.place(from, number)?.take()?;
+        self.end(answered.purpose, status);
+        Some(answered.registered.is_some())
+    }
+
+    /// Takes the answer that the bytes of an announcement cannot be read. `None` if there is none to this process.
+    pub(super) fn unread(&mut self, from: u32, number: u32) -> Option<Unread> {
+        let place = self.place(from, number)?;
+        if place.as_ref()?.registered.is_some() {
+            return Some(Unread::Unreachable);
+        }
+        place.take().map(|unread| Unread::Revoked(unread.purpose))
+    }
+
+    /// Notes that a write has ended.
+    pub(super) fn end(&mut self, purpose: Purpose, status: CompletionStatus) {
+        if let Purpose::Write(write) = purpose {
+            self.ended.push((write.context, status));
         }
     }
 
-    /// Ends those of some transfers of which all was answered.
-    pub(super) fn end_announced(&mut self, is_one: impl Fn(u32) -> bool) {
-        for (number, place) in (0..).zip(&mut self.all) {
-            if !is_one(number) {
+    /// Closes the registrations of all transfers.
+    pub(super) fn revoke(&mut self) {
+        for transfer in self.all.iter_mut().flatten().flatten() {
+            transfer.registered = None;
+        }
+    }
+
+    /// Forgets a write. Returns `true` if its memory may still be read.
+    pub(super) fn cancel(&mut self, to: u32, context: u64) -> bool {
+        let all = self.all[to as usize].iter_mut().flatten();
+        let is_it = |purpose: &Purpose| matches!(purpose, Purpose::Write(write) if write.context == context);
+        let mut found = all.filter(|transfer| is_it(&transfer.purpose));
+        let Some(transfer) = found.next() else { return false };
+        transfer.purpose = Purpose::Cancelled;
+        transfer.registered.is_some()
+    }
+
+    /// Ends writes that need a key which is not registered any more. Returns `true` if memory that has the key may
+    /// still be read.
+    pub(super) fn close(&mut self, key: KeyNumber) -> bool {
+        let mut may_be_read = false;
+        for transfer in self.all.iter_mut().flatten().flatten() {
+            if !transfer.purpose.needs(key) {
                 continue;
             }
-            let is_over = |transfer: &mut Transfer| transfer.is_announced && transfer.pieces == 0;
-            let Some(ended) = place.take_if(is_over) else { continue };
-            self.free.push(number);
-            if let Purpose::Write(context) = ended.purpose {
-                self.ended.push((context, ended.status));
+            may_be_read |= transfer.registered.is_some();
+            if let Purpose::Write(write) = transfer.purpose {
+                self.ended.push((write.context, CompletionStatus::LocalProtection));
+                transfer.purpose = Purpose::Cancelled;
             }
         }
+        may_be_read
     }
 
-    /// Takes the answer to a piece. Returns `false` if there is none to this process.
-    pub(super) fn answer(&mut self, from: u32, block: u32, status: CompletionStatus) -> bool {
-        let place = self.announced.get_mut(block as usize);
-        let answered = place.and_then(|place| place.take_if(|announced| announced.to == from));
-        let Some(Announced { transfer, span, .. }) = answered else { return false };
-        self.blocks.give_back(from, span);
-        self.refuse(transfer, status);
-        if let Some(transfer) = self.of(transfer) {
-            transfer.pieces -= 1;
-        }
-        self.end_announced(|number| number == transfer);
-        true
-    }
-
-    /// Forgets a write, of which no further piece is announced.
-    pub(super) fn cancel(&mut self, number: u32) {
-        if let Some(transfer) = self.of(number) {
-            (transfer.purpose, transfer.is_announced) = (Purpose::Cancelled, true);
-        }
-        self.end_announced(|transfer| transfer == number);
-    }
-
-    /// Ends all transfers to a process that is lost, and passes the contexts of writes to `sink`. `is_gone` if it
-    /// reads no more.
-    pub(super) fn lose(&mut self, process: u32, is_gone: bool, mut sink: impl FnMut(u64)) {
+    /// Forgets all transfers to a process that is lost, and passes the contexts of writes to `sink`. Returns `true` if
+    /// their memory may still be read.
+    pub(super) fn lose(&mut self, process: u32, mut sink: impl FnMut(u64)) -> bool {
         self.unsent.retain(|(to, _)| *to != process);
-        for place in &mut self.announced {
-            match place.take_if(|announced| announced.to == process) {
-                // Who is silent may go on, and would read the bytes of a later announcement as those of this
-                // one.
-                Some(Announced { span, .. }) if !is_gone => self.blocks.give_up(process, span),
-                Some(Announced { span, .. }) => self.blocks.give_back(process, span),
-                None => {}
+        let mut may_be_read = false;
+        for lost in self.all[process as usize].drain(..).flatten() {
+            may_be_read |= lost.registered.is_some();
+            if let Purpose::Write(write) = lost.purpose {
+                sink(write.context);
             }
         }
-        for (number, place) in (0..).zip(&mut self.all) {
-            let Some(lost) = place.take_if(|transfer| transfer.to == process) else { continue };
-            self.free.push(number);
-            if let Purpose::Write(context) = lost.purpose {
-                sink(context);
-            }
-        }
+        may_be_read
     }
 }
