@@ -167,12 +167,19 @@ impl ReplayedTask {
         }
     }
 
-    /// Closes an access whose guard drops on the thread that runs this task's body. Returns `false`
-    /// for accesses to close as on any other thread. Not inlined, to keep the path of all other
-    /// guards short.
+    /// Closes the access with an index in one of the records of a task, if its guard drops on the thread that runs
+    /// this task's body. Returns `false` for accesses to close as on any other thread. Not inlined, to keep the path of
+    /// all other guards short.
     #[inline(never)]
-    fn close_own(&self, record: &Record, access: usize) -> bool {
-        let own = ptr::eq(self.record, record) && access < BITS - 1;
+    fn close_own(&self, record: &Record, index: usize) -> bool {
+        let access = if ptr::eq(self.record, record) {
+            index
+        } else if record.owner() == self.task {
+            record.accesses_before() + index
+        } else {
+            return false;
+        };
+        let own = access < BITS - 1;
         if own {
             self.closed(access, Some(self.closed.close_here(1 << access)));
         }
@@ -247,17 +254,17 @@ pub fn current_step() -> Option<usize> {
     Some(unsafe { ReplayedTask::of(record) }.step.load(Ordering::Relaxed))
 }
 
-/// Closes access number `access` of a record if this thread runs the body of its task: the short
+/// Closes the access with an index in a record if this thread runs the body of its task: the short
 /// path, which most guards take.
 ///
 /// # Safety
 /// The access is open and the caller's to close.
 #[inline]
-pub(crate) unsafe fn close_here(record: &Record, access: usize) -> bool {
+pub(crate) unsafe fn close_here(record: &Record, index: usize) -> bool {
     // SAFETY: `call` has put the pointer there and is still on the stack, and a body runs inside
     // `call` of its task.
     let replayed = unsafe { CURRENT.get().as_ref() };
-    replayed.is_some_and(|replayed| replayed.close_own(record, access))
+    replayed.is_some_and(|replayed| replayed.close_own(record, index))
 }
 
 /// Closes all accesses of the task whose body this thread runs. Returns `false` if their guards

@@ -177,6 +177,30 @@ fn a_guard_that_drops_in_the_body_releases_its_region() {
 }
 
 #[test]
+fn guards_that_drop_in_the_body_release_what_a_task_waits_for_together() {
+    for accesses in [2, 7, 31] {
+        let runtime = common::runtime(2);
+        let all = numbers(&runtime, accesses);
+        let meeting = Meeting::of(2);
+        runtime
+            .iterate(1, |iteration| {
+                let other = Arc::clone(&meeting);
+                let first = iteration.task("first").inout((0..accesses).map(|tile| all.tile(tile)));
+                first.spawn(move |mut guards| {
+                    drop(guards.pop());
+                    drop(guards.remove(0));
+                    assert!(other.join(), "{accesses} accesses");
+                })?;
+                let other = Arc::clone(&meeting);
+                let second = iteration.task("second").inout([all.tile(0), all.tile(accesses - 1)]);
+                second.spawn(move |_guards| assert!(other.join()))
+            })
+            .unwrap();
+        runtime.wait_blocking().unwrap();
+    }
+}
+
+#[test]
 fn a_task_does_not_begin_a_step_inside_the_one_before() {
     let runtime = common::runtime(2);
     let number = numbers(&runtime, 1);
