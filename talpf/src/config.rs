@@ -77,6 +77,18 @@ impl fmt::Display for PollingFrequency {
     }
 }
 
+/// What serves the ranks of other processes: carries out their requests and takes in what they send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// Idle workers, and workers between two tasks. While all are in long tasks nothing is served.
+    #[default]
+    Workers,
+    /// A thread of its own, whatever workers do. It sleeps until something arrives, so the first of several
+    /// messages takes a wake-up longer than with an idle worker; and it needs a core meanwhile. Only over rails
+    /// with an event, and of no effect in a run of one process.
+    Thread,
+}
+
 /// The settings of [`exec`](crate::exec()).
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -90,6 +102,8 @@ pub struct Config {
     pub runtime: talpf_runtime::Config,
     /// Polling frequency of the ranks.
     pub polling: PollingFrequency,
+    /// What serves the ranks of other processes.
+    pub progress: Progress,
     /// Completions taken from a queue at once (`POLL_BATCH` of the thesis).
     pub poll_batch: usize,
     /// Completions handled in one pass (`MAX_POLLING` of the thesis).
@@ -119,6 +133,7 @@ impl Default for Config {
             ranks: 1,
             runtime: talpf_runtime::Config::default(),
             polling: PollingFrequency::Adaptive,
+            progress: Progress::Workers,
             poll_batch: 8,
             max_polling: 128,
             credits: 64,

@@ -538,6 +538,12 @@ pub enum Error {
         /// The call.
         call: &'static str,
     },
+    /// The thread that serves other processes needs a rail with an event, such as shared memory, TCP or libfabric.
+    #[error("a thread that serves other processes needs a transport with an event, not MPI")]
+    NoEvent,
+    /// The thread that serves other processes cannot be started.
+    #[error("the thread that serves other processes cannot be started: {0}")]
+    ProgressThread(String),
     /// An error of the task runtime.
     #[error(transparent)]
     Runtime(#[from] talpf_runtime::Error),

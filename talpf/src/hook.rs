@@ -2,17 +2,18 @@
 
 use std::future::Future;
 use std::iter::repeat_n;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ibverbs_sim::{Device, Packets, Rail, Wire};
 use talpf_runtime::{Clock, Runtime, check_blocking};
 
-use crate::config::Config;
+use crate::config::{Config, Progress};
 use crate::context::Context;
 use crate::endpoint::{Endpoint, INLINE_BYTES_BETWEEN_PROCESSES};
 use crate::error::Error;
 use crate::exec;
-use crate::processes::{CatchingWire, Distribution, Remotes, Segments};
+use crate::processes::{CatchingWire, Distribution, ProgressThread, Remotes, Segments};
 use crate::world::World;
 
 /// Runs `main` as one rank of a run, whose other ranks are in the other processes of the wire: each
@@ -153,21 +154,33 @@ where
     if rail.limits().is_mapped && config.runtime.memory.is_none() {
         config.runtime.memory = Some(Arc::new(Segments(Arc::clone(&rail))));
     }
+    let event = match config.progress {
+        Progress::Workers => None,
+        Progress::Thread if rail.limits().has_event => Some(ProgressThread::event()?),
+        Progress::Thread => return Err(Error::NoEvent.into()),
+    };
     let runtime = Runtime::new(config.runtime.clone()).map_err(Error::from)?;
-    let world = meet(&runtime, rail, distribution, wire, config)?;
+    let world = meet(&runtime, rail, (distribution, wire, event.clone()), config)?;
+    let thread = world
+        .processes()
+        .zip(event)
+        .map(|(processes, event)| ProgressThread::start(Arc::clone(processes), event));
+    let thread = thread.transpose()?;
     let judge = Arc::downgrade(&world);
     runtime.judge_hangs(move || {
         let world = judge.upgrade();
         world.is_some_and(|world| world.processes().is_some_and(|others| others.is_terminated()))
     });
-    exec::run(runtime, world, mains)
+    let results = exec::run(runtime, world, mains);
+    // The thread serves the others until all have left.
+    drop(thread);
+    results
 }
 
 fn meet(
     runtime: &Runtime,
     rail: Arc<dyn Rail>,
-    distribution: Distribution,
-    wire: Option<Arc<CatchingWire>>,
+    (distribution, wire, thread): (Distribution, Option<Arc<CatchingWire>>, Option<Arc<OwnedFd>>),
     config: Config,
 ) -> Result<Arc<World>, Error> {
     let mut device = config.device.clone();
@@ -177,5 +190,5 @@ fn meet(
     let endpoints = Endpoint::of_process(&device, distribution.here(), config.ranks)?;
     let ranks: Vec<_> = exec::groups(runtime, distribution.here()).zip(endpoints).collect();
     let clock = ranks.first().map_or_else(Clock::start, |(group, _)| group.clock().clone());
-    Ok(World::new(config, ranks, Some(Remotes { device, distribution, wire, clock })))
+    Ok(World::new(config, ranks, Some(Remotes { device, distribution, wire, clock, thread })))
 }

@@ -97,7 +97,7 @@ mod world;
 
 pub use self::bsp::Bsp;
 pub use self::collective::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Scan, Scatter};
-pub use self::config::{Config, PollingFrequency};
+pub use self::config::{Config, PollingFrequency, Progress};
 pub use self::context::Context;
 pub use self::decomposition::{Decomposition, Face};
 pub use self::double_buffered_channel::{DoubleBufferedChannel, Link};

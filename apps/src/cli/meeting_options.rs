@@ -3,7 +3,8 @@
 use std::env;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use talpf::Progress;
 use talpf_apps::Error;
 use talpf_apps::run::processes::Meeting;
 use talpf_apps::run::{Launched, Machine, Membership};
@@ -46,6 +47,19 @@ pub(super) struct MeetingOptions {
     /// Time without a sign of life after which a process counts as lost [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = number_within(1..=86400))]
     peer_timeout: Option<usize>,
+
+    /// What serves other processes [default: workers]
+    #[arg(long, value_name = "SERVER")]
+    progress: Option<ServedBy>,
+}
+
+/// What serves other processes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ServedBy {
+    /// Idle workers, and workers between two tasks
+    Workers,
+    /// A thread of its own as well, for tasks that compute for long
+    Thread,
 }
 
 impl MeetingOptions {
@@ -54,11 +68,20 @@ impl MeetingOptions {
         self.peer_timeout.map(|seconds| Duration::from_secs(seconds as u64))
     }
 
+    /// Returns what serves other processes.
+    pub(super) fn progress(&self) -> Progress {
+        match self.progress {
+            None | Some(ServedBy::Workers) => Progress::Workers,
+            Some(ServedBy::Thread) => Progress::Thread,
+        }
+    }
+
     /// Returns the option that is of no use to a process that is alone, if one is given.
     pub(super) fn only_for_several(&self) -> Option<&'static str> {
         let given = [
             ("--timeout", self.timeout.is_some()),
             ("--peer-timeout", self.peer_timeout.is_some()),
+            ("--progress", self.progress.is_some()),
         ];
         given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use ibverbs_sim::bootstrap::Connections;
 use serde_json::{Value, json};
+use talpf::Progress;
 use talpf_apps::run::{
     App, Dilation, Machine, Measure, Outcome, OvershootSums, Problem, SimulatedLink, Simulation,
     Solution, Variant, Work,
@@ -61,6 +62,8 @@ pub(super) struct Report {
     workers_per_rank: Option<usize>,
     /// Connections between the processes of the ranks, if those are connected by us.
     connections: Option<Connections>,
+    /// `true` if a thread serves other processes.
+    has_progress_thread: bool,
     replay: bool,
     link: Option<SimulatedLink>,
     simulation: Option<Simulation>,
@@ -97,6 +100,7 @@ impl Report {
             workers: solution.machine.workers(),
             workers_per_rank: solution.machine.workers_per_rank(),
             connections: solution.machine.transport().connections(),
+            has_progress_thread: solution.machine.progress() == Progress::Thread,
             replay: solution.machine.replays(),
             link: solution.machine.link().filter(|_| variant.has_ranks()),
             simulation: solution.machine.simulation(),
@@ -136,6 +140,7 @@ impl Report {
         ];
         lines.extend(self.dilation.map(|(dilation, _)| ("cores", dilation.to_string())));
         lines.extend(self.connections.map(|between| ("transport", between.to_string())));
+        lines.extend(self.has_progress_thread.then(|| ("progress", "a thread".to_owned())));
         let without_ofi = self.connections.and_then(|between| between.without_ofi);
         lines.extend(without_ofi.map(|process| ("libfabric", format!("not used: {process}"))));
         let factor = self.dilation.map(|(dilation, _)| format!(", dilated {}", dilation.factor));
@@ -199,6 +204,7 @@ impl Report {
             )
         }));
         fields.extend(self.connections.map(|between| ("transport", between.to_string().into())));
+        fields.extend(self.has_progress_thread.then(|| ("progress", "thread".into())));
         fields.extend(self.link.map(|link| ("simulated_link", link.text.into())));
         fields.push(("replay", self.replay.into()));
         fields.extend(self.parameters.iter().map(|(name, value)| (*name, (*value).into())));

@@ -227,6 +227,7 @@ impl RunOptions {
         let machine = simulation.map_or(machine, |simulation| machine.simulated(simulation));
         let machine = machine.dilated(self.simulation.dilation()).replaying(self.replay);
         machine.check_dilation(variant)?;
+        let machine = machine.served_by(self.meeting.progress());
         Ok(machine.checking_conflicts(self.check_conflicts))
     }
 

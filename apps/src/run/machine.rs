@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 use ibverbs_sim::{LinkModel, LinkModelError};
-use talpf::{PollingFrequency, Profile, Settings};
+use talpf::{PollingFrequency, Profile, Progress, Settings};
 use talpf_traces::counted;
 
 use super::{Transport, Variant};
@@ -19,6 +19,7 @@ pub struct Machine {
     workers_per_rank: Option<usize>,
     slowdown: Option<Slowdown>,
     transport: Transport,
+    progress: Progress,
     settings: Settings,
     replay: bool,
     check_conflicts: bool,
@@ -122,6 +123,7 @@ impl Machine {
         workers_per_rank: None,
         slowdown: None,
         transport: Transport::Verbs,
+        progress: Progress::Workers,
         settings: Settings::NONE,
         replay: false,
         check_conflicts: false,
@@ -140,6 +142,7 @@ impl Machine {
             workers_per_rank: None,
             slowdown: None,
             transport: Transport::Verbs,
+            progress: Progress::Workers,
             settings: Settings::NONE,
             replay: false,
             check_conflicts: false,
@@ -169,6 +172,16 @@ impl Machine {
     /// Returns the same machine with its ranks connected by `transport`.
     pub(super) fn over(self, transport: Transport) -> Self {
         Self { transport, ..self }
+    }
+
+    /// Returns the same machine with other processes served by workers or by a thread.
+    pub fn served_by(self, progress: Progress) -> Self {
+        Self { progress, ..self }
+    }
+
+    /// Returns what serves other processes.
+    pub fn progress(self) -> Progress {
+        self.progress
     }
 
     /// Returns the same machine with graphs recorded in one step and replayed in the others, or

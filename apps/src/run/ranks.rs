@@ -176,10 +176,10 @@ pub(super) fn talpf_config(
     machine: Machine,
     runtime: talpf_runtime::Config,
 ) -> Result<talpf::Config, Error> {
-    let polling = machine.polling()?;
+    let (polling, progress) = (machine.polling()?, machine.progress());
     let (ranks, check_conflicts) = (machine.ranks() as u32, machine.checks_conflicts()?);
     let usual = talpf::Config::default();
-    let mut config = talpf::Config { ranks, polling, check_conflicts, runtime, ..usual };
+    let mut config = talpf::Config { ranks, polling, progress, check_conflicts, runtime, ..usual };
     config.device.link = machine.link_model();
     Ok(config)
 }

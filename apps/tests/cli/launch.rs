@@ -71,6 +71,20 @@ fn is_serial(processes: usize, run: &str, transport: &str) {
 }
 
 #[test]
+fn a_thread_serves_other_processes_on_demand() {
+    for transport in ["shm", "tcp"] {
+        for (progress, said) in
+            [("", false), ("--progress workers", false), ("--progress thread", true)]
+        {
+            let run = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --check --quiet";
+            let text = stdout_of(&launch(2, &format!("{run} --transport {transport} {progress}")));
+            assert!(value(&text, "verified").starts_with("yes"), "{transport} {progress}: {text}");
+            assert_eq!(text.contains("progress"), said, "{text}");
+        }
+    }
+}
+
+#[test]
 fn processes_of_one_machine_share_memory_unless_asked_for_tcp() {
     for run in ["", "--transport auto", "--fabric auto"] {
         let text = stdout_of(&launch(2, &format!("jacobi --size 40 --steps 9 --quiet {run}")));

@@ -117,6 +117,8 @@ fn a_place_that_makes_no_sense_is_refused() {
         ("--process 0", "--server"),
         ("--timeout 3", "--timeout is not supported with --transport verbs"),
         ("--peer-timeout 3", "--peer-timeout is not supported with --transport verbs"),
+        ("--progress thread", "--progress is not supported with --transport verbs"),
+        ("--progress nobody", "[possible values: workers, thread]"),
         ("--peer-timeout 0", "expected a whole number from 1 to 86400"),
         ("--server h:1 --process 2 --processes 2", "process 2 of 2: numbers are from 0 to 1"),
         ("--server h:1 --process 0 --processes 2000", "from 1 to 1024"),

@@ -60,7 +60,7 @@ impl Peers {
     /// Makes progress for `target`. If that leads to further notifications (by control messages,
     /// retried operations, actions of tasks that become ready), they follow one after another, not
     /// nested.
-    fn progress_for(&self, target: Rank) {
+    pub(crate) fn progress_for(&self, target: Rank) {
         if std::thread::panicking() {
             // Drops of a body that unwinds must not mix with guards of other tasks.
             return;

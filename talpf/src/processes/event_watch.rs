@@ -3,6 +3,7 @@
 //! A rail announces its events by a file descriptor, and tasks sleep on wakers. So a thread, which is
 //! started with the first sleep, sleeps on the descriptor in place of the task, and wakes the task.
 //! Each sleep arms the descriptor for one event: what arrives while the task is awake wakes nobody.
+//! The thread of `progress_thread.rs`, if there is one, sleeps in the same way, with no task to wake.
 //!
 //! Any thread that makes progress takes back the announcement of the sleep, which the rail keeps. It
 //! then wakes the task, so that the task announces its sleep anew:
@@ -27,9 +28,9 @@ use talpf_primitives::{AtomicBool, Ordering};
 
 use crate::peer::LocalPeer;
 
-/// Data of the events of the rail, and of the end of the thread.
+/// Data of the events of the rail, and of another event of the thread.
 const OF_RAIL: u64 = 0;
-const OF_END: u64 = 1;
+pub(super) const OF_THREAD: u64 = 1;
 
 /// Possible ways to wait for other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +43,20 @@ pub(crate) enum Sleep {
     Naps,
 }
 
-/// Events of the rail, which wake the polling task.
+/// The rail's events, and what they wake.
 pub(super) struct EventWatch {
-    /// The rank whose polling task sleeps.
-    sleeper: Weak<LocalPeer>,
+    sleeper: Waiting,
     armed: ArmedFlag,
     /// Started with the first sleep; `None` if it cannot be started.
     watched: OnceLock<Option<Arc<Watched>>>,
+}
+
+/// What sleeps until an event of the rail.
+pub(super) enum Waiting {
+    /// The polling task of a rank.
+    Task(Weak<LocalPeer>),
+    /// A thread that sleeps on this event, too.
+    Thread(Arc<OwnedFd>),
 }
 
 /// Flag that is set from before the rail is armed until a thread has made progress.
@@ -79,7 +87,7 @@ impl ArmedFlag {
 }
 
 impl EventWatch {
-    pub(super) fn new(sleeper: Weak<LocalPeer>) -> Self {
+    pub(super) fn new(sleeper: Waiting) -> Self {
         EventWatch { sleeper, armed: ArmedFlag::new(), watched: OnceLock::new() }
     }
 
@@ -91,31 +99,43 @@ impl EventWatch {
         }
     }
 
-    /// Wakes the task, if it sleeps.
+    /// Wakes what sleeps.
     pub(super) fn wake(&self) {
-        if let Some(sleeper) = self.sleeper.upgrade() {
-            sleeper.wake_poller();
+        match &self.sleeper {
+            Waiting::Task(peer) => {
+                if let Some(peer) = peer.upgrade() {
+                    peer.wake_poller();
+                }
+            }
+            // A full event is readable.
+            Waiting::Thread(event) => drop(rustix::io::write(event, &1u64.to_ne_bytes())),
         }
     }
 
     /// Arms the rail, for a task that has announced its sleep and has polled since.
     pub(super) fn arm(&self, device: &Device) -> Sleep {
-        let watched = self.watched.get_or_init(|| Watched::start(&self.sleeper).ok());
+        let Waiting::Task(peer) = &self.sleeper else { return Sleep::Naps };
+        let watched = self.watched.get_or_init(|| Watched::start(peer).ok());
         let Some(watched) = watched else { return Sleep::Naps };
         self.armed.set();
-        match device.arm() {
-            Armed::Ready => Sleep::No,
-            Armed::Descriptor(descriptor) => {
-                let once = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
-                let data = epoll::EventData::new_u64(OF_RAIL);
-                let armed = match epoll::modify(&watched.epoll, descriptor, data, once) {
-                    Err(Errno::NOENT) => epoll::add(&watched.epoll, descriptor, data, once),
-                    armed => armed,
-                };
-                if armed.is_ok() { Sleep::UntilEvent } else { Sleep::Naps }
-            }
-            _ => Sleep::Naps,
+        arm(device, &watched.epoll)
+    }
+}
+
+/// Arms the rail, for a thread that sleeps on `epoll`, which has polled since it was last awake.
+pub(super) fn arm(device: &Device, epoll: &OwnedFd) -> Sleep {
+    match device.arm() {
+        Armed::Ready => Sleep::No,
+        Armed::Descriptor(descriptor) => {
+            let once = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
+            let data = epoll::EventData::new_u64(OF_RAIL);
+            let armed = match epoll::modify(epoll, descriptor, data, once) {
+                Err(Errno::NOENT) => epoll::add(epoll, descriptor, data, once),
+                armed => armed,
+            };
+            if armed.is_ok() { Sleep::UntilEvent } else { Sleep::Naps }
         }
+        _ => Sleep::Naps,
     }
 }
 
@@ -133,7 +153,7 @@ impl Watched {
     fn start(sleeper: &Weak<LocalPeer>) -> io::Result<Arc<Self>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let data = epoll::EventData::new_u64(OF_END);
+        let data = epoll::EventData::new_u64(OF_THREAD);
         epoll::add(&epoll, &end, data, epoll::EventFlags::IN)?;
         let watched = Arc::new(Watched { epoll, end });
         let (of_thread, sleeper) = (Arc::clone(&watched), Weak::clone(sleeper));
@@ -150,7 +170,7 @@ impl Watched {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => unreachable!("the descriptors are open: {error}"),
             }
-            if events.drain(..).any(|event: epoll::Event| event.data.u64() == OF_END) {
+            if events.drain(..).any(|event: epoll::Event| event.data.u64() == OF_THREAD) {
                 return;
             }
             match sleeper.upgrade() {

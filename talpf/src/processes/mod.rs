@@ -45,7 +45,7 @@
 //! **Threads.** Any thread sends. One thread at a time handles what has arrived, messages in order,
 //! holding no lock of a rank. So a thread that finds a process lost has handled all its messages. Of
 //! the polling tasks of a process that of the first rank sleeps on the event of the rail; a
-//! completion wakes the others.
+//! completion wakes the others. If a thread serves the other processes, no polling task does.
 
 mod catching_wire;
 mod clock_exchange;
@@ -64,6 +64,7 @@ mod inbox_grant;
 mod loss;
 mod notified_put;
 mod placement;
+mod progress_thread;
 mod put_list;
 mod remote_peer;
 mod segments;
@@ -74,6 +75,7 @@ mod window_grant;
 mod window_requests;
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -86,8 +88,9 @@ use self::clock_readings::ClockReadings;
 use self::control_message::{ControlMessage, Envelope};
 pub(crate) use self::distribution::Distribution;
 use self::eager_put::EagerPut;
-use self::event_watch::EventWatch;
 pub(crate) use self::event_watch::Sleep;
+use self::event_watch::{EventWatch, Waiting};
+pub(crate) use self::progress_thread::ProgressThread;
 use self::put_list::{ListedPut, PutList};
 pub(crate) use self::remote_peer::RemotePeer;
 pub(crate) use self::segments::Segments;
@@ -109,6 +112,8 @@ pub(crate) struct Remotes {
     pub(crate) distribution: Distribution,
     pub(crate) wire: Option<Arc<CatchingWire>>,
     pub(crate) clock: Clock,
+    /// Event of the thread that serves other processes, if there is one.
+    pub(crate) thread: Option<Arc<OwnedFd>>,
 }
 
 /// A message of another process.
@@ -145,18 +150,25 @@ pub(crate) struct Processes {
     /// Set while there may be some.
     has_unposted: AtomicBool,
     events: Arc<EventWatch>,
+    /// `true` if a thread serves the other processes, and no polling task.
+    has_thread: bool,
 }
 
 impl Processes {
     /// Makes the other processes of a run.
     pub(crate) fn new(
-        Remotes { device, distribution, wire, clock }: Remotes,
+        Remotes { device, distribution, wire, clock, thread }: Remotes,
         peers: Peers,
         failure: Arc<RunFailure>,
         (all_gather, names): (Arc<AllGather>, Arc<Names>),
     ) -> Self {
         let own = peers.locals().next();
-        let events = Arc::new(EventWatch::new(own.map(Arc::downgrade).unwrap_or_default()));
+        let has_thread = thread.is_some();
+        let sleeper = thread.map_or_else(
+            || Waiting::Task(own.map(Arc::downgrade).unwrap_or_default()),
+            Waiting::Thread,
+        );
+        let events = Arc::new(EventWatch::new(sleeper));
         let watch = Arc::downgrade(&events);
         device.call_if_unsent(move || {
             if let Some(events) = watch.upgrade() {
@@ -181,6 +193,7 @@ impl Processes {
             unposted: Mutex::default(),
             has_unposted: AtomicBool::new(false),
             events,
+            has_thread,
         }
     }
 
@@ -197,7 +210,7 @@ impl Processes {
     /// Returns `true` if the polling task of a rank serves the other processes.
     #[inline]
     pub(crate) fn are_served_by(&self, own: Rank) -> bool {
-        own == self.speaker()
+        !self.has_thread && own == self.speaker()
     }
 
     /// Returns the rank that speaks for this process.
@@ -268,16 +281,40 @@ impl Processes {
 
     /// Prepares the sleep of the polling task, which was announced. The caller has made progress since.
     pub(crate) fn prepare_sleep(&self) -> Sleep {
+        if self.waits_for_progress() { Sleep::Naps } else { self.events.arm(&self.device) }
+    }
+
+    /// As [`Processes::prepare_sleep`], for a thread that sleeps on `epoll`.
+    fn prepare_sleep_on(&self, epoll: &OwnedFd) -> Sleep {
+        if self.waits_for_progress() { Sleep::Naps } else { event_watch::arm(&self.device, epoll) }
+    }
+
+    /// Returns `true` if something waits for progress that no event announces.
+    fn waits_for_progress(&self) -> bool {
         let waits = |peer: &RemotePeer| peer.waits_for_progress();
-        if self.has_unposted.load(Ordering::Acquire) || self.peers.remotes().any(waits) {
-            return Sleep::Naps;
-        }
-        self.events.arm(&self.device)
+        self.has_unposted.load(Ordering::Acquire) || self.peers.remotes().any(waits)
+    }
+
+    /// Makes progress, for a polling task or a thread of the program, unless a thread serves the other processes.
+    /// Returns `true` if packets have arrived; `false` while another thread makes progress.
+    pub(crate) fn progress(&self) -> bool {
+        !self.has_thread && self.pass()
+    }
+
+    /// Makes progress, for the thread that serves the other processes, and advances the ranks that something has come
+    /// for. Returns `true` if packets have arrived.
+    fn serve(&self) -> bool {
+        let has_come = self.pass();
+        let has_news =
+            |peer: &&LocalPeer| !peer.endpoint.arrived.is_empty() || peer.doorbell.is_rung();
+        let ranks = self.here().filter(has_news).map(|peer| peer.rank);
+        ranks.for_each(|rank| self.peers.progress_for(rank));
+        has_come
     }
 
     /// Handles what other processes have sent, and posts the operations that they have granted.
     /// Returns `true` if packets have arrived; `false` while another thread does this.
-    pub(crate) fn progress(&self) -> bool {
+    fn pass(&self) -> bool {
         let Some(progressing) = self.progressing.try_lock() else {
             return false;
         };

@@ -21,6 +21,7 @@ mod last_messages;
 mod late_failure;
 mod meeting;
 mod panicking_wire;
+mod progress_thread;
 mod puts_together;
 #[path = "../one_sided/queued_syncs.rs"]
 mod queued_syncs;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ibverbs_sim::{
     OfiChoice, OfiRail, Packets, Rail, ShmConfig, ShmRail, SocketWire, TcpMeeting, Wire,
 };
-use talpf::{Config, Context, Error, exec_on_rail, hook, hook_on_rail};
+use talpf::{Config, Context, Error, Progress, exec_on_rail, hook, hook_on_rail};
 
 use crate::changed_wire::ChangedWire;
 use crate::in_one_process::{AnyProgram, AnyResult, any_main, typed, watchdog};
@@ -42,7 +42,9 @@ fn run_any(config: Config, main: &AnyMain<'_>) -> Vec<Result<AnyResult, Error>> 
             let wires = wires.into_iter().map(|wire| Arc::new(wire) as Arc<dyn Wire>);
             any_on_wires(wires.map(|wire| (wire, config.clone())).collect(), main)
         }
-        Ok("shm") => {
+        Ok(name @ ("shm" | "shm-thread")) => {
+            let progress = if name == "shm" { Progress::Workers } else { Progress::Thread };
+            let config = Config { progress, ..config };
             let rails = ShmRail::mesh(config.ranks, &ShmConfig::default()).unwrap();
             each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), main))
         }
@@ -74,7 +76,7 @@ fn run_any(config: Config, main: &AnyMain<'_>) -> Vec<Result<AnyResult, Error>> 
             each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), main))
         }
         Ok(other) => {
-            let known = "shm, tcp, shm-ranks, packet-ranks, ofi or ofi:PROVIDER";
+            let known = "shm, shm-thread, tcp, shm-ranks, packet-ranks, ofi or ofi:PROVIDER";
             panic!("TALPF_TEST_RAIL is {other}, not {known}")
         }
     }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ibverbs_sim::{ShmConfig, ShmRail};
-use talpf::{Config, Context, Error, Rank, SyncMode, hook_on_rail};
+use talpf::{Config, Context, Error, Progress, Rank, SyncMode, hook_on_rail};
 
 use crate::common::{self, Gate};
 use crate::counting_rail::{CountingRail, Counts};
@@ -54,8 +54,9 @@ fn polls_of(counts: &Counts) -> usize {
 
 /// Returns the least number of polls of a process in a time in which it waits for another one, after so
 /// many of its sleeps have found nothing to sleep on.
-fn polls_while_quiet(without_event: usize) -> usize {
-    let polls = run_both(&common::config(2, 1), move |ctx, [of_first, _]| async move {
+fn polls_while_quiet(without_event: usize, progress: Progress) -> usize {
+    let config = Config { progress, ..common::config(2, 1) };
+    let polls = run_both(&config, move |ctx, [of_first, _]| async move {
         let mut polls = Vec::new();
         for _ in 0..TIMES {
             ctx.sync(SyncMode::DEFAULT).await?;
@@ -79,14 +80,20 @@ fn polls_while_quiet(without_event: usize) -> usize {
 
 #[test]
 fn a_task_that_was_kept_awake_for_a_moment_sleeps_soon_after() {
-    let polls = polls_while_quiet(1);
+    let polls = polls_while_quiet(1, Progress::Workers);
     // Naps of 200 us would be 250.
     assert!(polls < 50, "{polls} polls while nothing happened");
 }
 
 #[test]
+fn a_thread_that_serves_sleeps() {
+    let polls = polls_while_quiet(1, Progress::Thread);
+    assert!(polls < 50, "{polls} polls while nothing happened");
+}
+
+#[test]
 fn a_task_that_is_kept_awake_naps() {
-    let polls = polls_while_quiet(usize::MAX);
+    let polls = polls_while_quiet(usize::MAX, Progress::Workers);
     // Naps of 200 us are 250, polls without them 50,000 and more.
     assert!(polls < 1_000, "{polls} polls while nothing happened");
 }
