@@ -22,7 +22,7 @@ use std::{
 
 use talpf_primitives::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
-use crate::{Access, gate::GateHeld};
+use crate::{Access, WordUpdate, gate::GateHeld};
 
 /// A statement about memory that is not checked yet.
 #[derive(Clone, Copy, Debug)]
@@ -288,21 +288,10 @@ impl Writable<'_> {
         }
     }
 
-    /// Adds to the word atomically and returns its previous value; `None` if the memory is not one
+    /// Changes the word atomically and returns its previous value; `None` if the memory is not one
     /// aligned word.
-    pub(crate) fn fetch_add(self, add: u64) -> Option<u64> {
-        self.0.is_word().then(|| self.0.word().fetch_add(add, Ordering::AcqRel))
-    }
-
-    /// Replaces the word if it is `compare`, and returns its previous value; `None` if the memory
-    /// is not one aligned word.
-    pub(crate) fn compare_swap(self, compare: u64, swap: u64) -> Option<u64> {
-        self.0.is_word().then(|| {
-            self.0
-                .word()
-                .compare_exchange(compare, swap, Ordering::AcqRel, Ordering::Acquire)
-                .unwrap_or_else(|seen| seen)
-        })
+    pub(crate) fn update(self, update: WordUpdate) -> Option<u64> {
+        self.0.is_word().then(|| update.apply(self.0.word()))
     }
 
     /// Returns the part that a copy of `length` bytes to this memory writes plainly, and the

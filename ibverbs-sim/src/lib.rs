@@ -96,6 +96,7 @@ mod shared_receive_queue;
 mod slab;
 mod timers;
 mod wire;
+mod word_update;
 mod work_request;
 
 pub use access::Access;
@@ -124,6 +125,7 @@ pub use rail::{
 };
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueInit};
 pub use wire::{MAX_PACKET, SocketWire, TcpMeeting, Wire};
+pub use word_update::WordUpdate;
 pub use work_request::{
     Operation, Payload, ReceiveWorkRequest, RemoteAddress, ScatterGather, SendFlags,
     SendWorkRequest,

@@ -5,8 +5,8 @@
 //! writes and reads, and announces the keys of those with remote rights to all others. A queue pair that is connected to another process
 //! registers a *permit*, which is memory of no bytes: its key is open as long as the queue pair
 //! responds, and the peer gets it with an acknowledgement. Whoever has both keys copies by `Rail::write_at_once` and
-//! `Rail::read_at_once`, which touch nothing once either is closed. A copy that is refused is no
-//! error: the request goes as a packet instead, and the responder decides.
+//! `Rail::read_at_once`, and changes words by `Rail::update_at_once`, which touch nothing once either is closed. What is
+//! refused is no error: the request goes as a packet instead, and the responder decides.
 
 use std::{collections::HashMap, num::NonZeroU32, ptr::NonNull};
 
@@ -15,7 +15,8 @@ use talpf_primitives::Mutex;
 use super::{LongRequest, MappedRegion, Packet, Permit, Port};
 use crate::{
     Access, CompletionStatus, LocalKey, RailAddress, RailError, RailKey, RemoteAddress, RemoteKey,
-    ScatterGather, callback, deferred::Deferred, device::DeviceCore, queue_pair::LocalBuffer,
+    ScatterGather, WordUpdate, callback, deferred::Deferred, device::DeviceCore,
+    queue_pair::LocalBuffer,
 };
 
 /// Most regions of a process that are known.
@@ -177,6 +178,21 @@ impl Port {
         }
     }
 
+    /// Changes a word of memory of a process, and returns its value before; `None` if the rail has not.
+    pub(crate) fn update_at_once(
+        &self,
+        process: u32,
+        permit: &Permit,
+        remote: RemoteAddress,
+        update: WordUpdate,
+    ) -> Option<u64> {
+        if !self.limits.is_mapped {
+            return None;
+        }
+        let at = self.find_region(process, remote, permit.domain)?;
+        self.rail.update_at_once(process, update, &at, &permit.key)
+    }
+
     /// Returns `true` if the rail may write or read so many bytes without a packet for them.
     pub(crate) fn is_long(&self, length: u64) -> bool {
         self.limits.long_bytes.is_some_and(|long| length >= long as u64)
@@ -225,7 +241,8 @@ impl Port {
 
 /// Returns `true` if peers may use memory with these rights.
 fn is_remote(access: Access) -> bool {
-    access.contains(Access::REMOTE_READ) || access.contains(Access::REMOTE_WRITE)
+    let rights = [Access::REMOTE_READ, Access::REMOTE_WRITE, Access::REMOTE_ATOMIC];
+    rights.into_iter().any(|right| access.contains(right))
 }
 
 /// Passes the end of an operation of the rail to the queue pair whose request it was.

@@ -56,6 +56,12 @@ struct SentRequest {
 }
 
 impl SentRequest {
+    /// Returns `true` if the next packet of the request carries no data: its first one, or any of one that has changed a
+    /// word, which must not do so again.
+    fn is_notification(&self) -> bool {
+        self.is_delivered && (!self.is_sent || self.operation.is_atomic())
+    }
+
     /// Returns `true` if data of the request is to return.
     fn returns(&self) -> bool {
         self.operation.returns_data() && (!self.is_delivered || self.is_long)
@@ -292,20 +298,21 @@ impl Outstanding {
             list.iter_mut().zip(kept).for_each(|(place, piece)| *place = *piece);
             Payload::Gather(&list[..pieces])
         };
-        let is_notification = sent.is_delivered && !sent.is_sent;
-        Some((nth, SendWorkRequest { wr_id, operation, payload, flags }, length, is_notification))
+        let request = SendWorkRequest { wr_id, operation, payload, flags };
+        Some((nth, request, length, sent.is_notification()))
     }
 
-    /// Notes that the request of [`next_to_send`](Self::next_to_send) was sent, with its data unless that
-    /// was its first packet.
+    /// Notes that the request of [`next_to_send`](Self::next_to_send) was sent, with its data unless its packet was only a
+    /// notification.
     pub(super) fn sent_again(&mut self) {
-        if let Some(sent) = self.requests.get_mut(self.next)
-            && (std::mem::replace(&mut sent.is_sent, true) || !sent.is_delivered)
-        {
-            let (was_carried, returned) = (sent.is_carried(), sent.returns());
-            sent.is_delivered = false;
-            self.carried += usize::from(sent.is_carried() && !was_carried);
-            self.returning += usize::from(sent.returns() && !returned);
+        if let Some(sent) = self.requests.get_mut(self.next) {
+            if !sent.is_notification() {
+                let (was_carried, returned) = (sent.is_carried(), sent.returns());
+                sent.is_delivered = false;
+                self.carried += usize::from(sent.is_carried() && !was_carried);
+                self.returning += usize::from(sent.returns() && !returned);
+            }
+            sent.is_sent = true;
         }
         self.next += 1;
     }

@@ -15,7 +15,7 @@
 //! (`port::mapped`): a write or read with nothing under way before it ends in its post, and a long
 //! write with an immediate sends a packet without data, as does a write or read behind such ones. Data is
 //! copied only while no earlier request has its effect by a packet, so the order of effects is that
-//! of posting. An empty write has none but its notice. Much data waits for the acknowledgement of the requests
+//! of posting. A word is changed at once as well, and by no packet that is sent again. An empty write has no effect but its notice. Much data waits for the acknowledgement of the requests
 //! before it, rather than that a packet carries it. A request that is sent again has its data in the packet.
 //!
 //! A rail that carries out long writes and reads (`Rail::write_long`, `Rail::read_long`) moves the data of such a
@@ -180,7 +180,9 @@ impl QueuePairCore {
         let (psn, remote) = (requester.next_psn, requester.remote);
         let local = match request.operation {
             // The packet only keeps the order of completions.
-            Operation::Read { .. } if is_delivered => LocalBuffer::Delivered { length: 0 },
+            operation if is_delivered && operation.returns_data() => {
+                LocalBuffer::Delivered { length: 0 }
+            }
             _ if is_delivered => LocalBuffer::Delivered { length },
             _ => local,
         };
@@ -207,7 +209,13 @@ impl QueuePairCore {
         let payload = if let LocalBuffer::Inline(bytes) = local { bytes } else { &[] };
         let is_delivered = matches!(local, LocalBuffer::Delivered { .. });
         let operation = match request.operation {
-            Operation::Read { remote } if is_delivered => Operation::Write { remote },
+            Operation::Read { remote }
+            | Operation::FetchAdd { remote, .. }
+            | Operation::CompareSwap { remote, .. }
+                if is_delivered =>
+            {
+                Operation::Write { remote }
+            }
             operation => operation,
         };
         let packet = Request {

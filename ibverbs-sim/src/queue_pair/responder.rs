@@ -7,7 +7,7 @@
 use talpf_primitives::Ordering;
 
 use crate::{
-    Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress,
+    Access, AsyncEvent, CompletionOpcode, CompletionStatus, Operation, RemoteAddress, WordUpdate,
     WorkCompletion,
     checked::{Checked, Claim, ToWrite, Writable},
     deferred::Deferred,
@@ -110,10 +110,10 @@ impl QueuePairCore {
                 local.bring(self.open(remote, length, held)?);
             }
             Operation::FetchAdd { remote, add } => {
-                return self.atomic(remote, held, |word| word.fetch_add(add));
+                return self.update(remote, WordUpdate::FetchAdd { add }, held);
             }
             Operation::CompareSwap { remote, compare, swap } => {
-                return self.atomic(remote, held, |word| word.compare_swap(compare, swap));
+                return self.update(remote, WordUpdate::CompareSwap { compare, swap }, held);
             }
         }
         Ok(0)
@@ -159,15 +159,15 @@ impl QueuePairCore {
         Ok(())
     }
 
-    fn atomic(
+    fn update(
         &self,
         remote: RemoteAddress,
+        update: WordUpdate,
         held: GateHeld<'_>,
-        change: impl FnOnce(Writable<'_>) -> Option<u64>,
     ) -> Result<u64, RequestError> {
         self.check_read_limit()?;
         let word = self.open_to_write(remote, 8, ToWrite::Atomic, held)?;
-        let original = change(word).ok_or(RequestError::BadRequest)?;
+        let original = word.update(update).ok_or(RequestError::BadRequest)?;
         self.responder.last_original.store(original, Ordering::Relaxed);
         Ok(original)
     }

@@ -48,7 +48,7 @@ pub use self::shm::{ShmConfig, ShmRail, ShmSegment};
 
 use std::ptr::NonNull;
 
-use crate::Access;
+use crate::{Access, WordUpdate};
 
 /// Memory that a rail has allocated, all zero at first, and given back as this drops.
 ///
@@ -198,6 +198,22 @@ pub trait Rail: Send + Sync + 'static {
     ) -> bool {
         let _ = (to, local, remote, permit);
         false
+    }
+
+    /// Changes an aligned word of memory of a peer in one atomic access within the call, and returns its value before,
+    /// as far as the keys of the memory and of `permit` allow it. `None` if it was not changed: the memory is not
+    /// mapped, or no aligned word, or the peer has to decide. Atomic towards the peer's own atomic accesses.
+    ///
+    /// The caller may hold locks, as of [`write_at_once`](Self::write_at_once).
+    fn update_at_once(
+        &self,
+        to: u32,
+        update: WordUpdate,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> Option<u64> {
+        let _ = (to, update, remote, permit);
+        None
     }
 
     /// Writes `local`, memory of this process and the key that it is registered with, to memory of a peer without

@@ -15,7 +15,7 @@ use rustix::event::epoll;
 use super::{
     Armed, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits, RailMemory,
 };
-use crate::Access;
+use crate::{Access, WordUpdate};
 
 /// A rail that reaches some processes by a rail within the machine, and the others by a network.
 pub struct RoutedRail {
@@ -292,6 +292,17 @@ impl Rail for RoutedRail {
         let (rail, to, remote, permit) = self.at_once(to, remote, permit);
         // SAFETY: the contract of this function.
         unsafe { rail.read_at_once(to, local, &remote, &permit) }
+    }
+
+    fn update_at_once(
+        &self,
+        to: u32,
+        update: WordUpdate,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> Option<u64> {
+        let (rail, to, remote, permit) = self.at_once(to, remote, permit);
+        rail.update_at_once(to, update, &remote, &permit)
     }
 
     fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {

@@ -233,3 +233,69 @@ fn short_data_is_copied_wherever_it_begins_and_not_beyond_the_region() {
     assert_eq!(statuses(&pair.a.sent()), [(2, CompletionStatus::RemoteAccess)]);
     assert_eq!(remote.bytes()[19..], [0; LONG - 19]);
 }
+
+/// Returns the first word of a buffer.
+fn first_word(buffer: &Buffer) -> u64 {
+    u64::from_ne_bytes(buffer.bytes()[..8].try_into().unwrap())
+}
+
+#[test]
+fn words_are_changed_in_the_post_without_the_processor_of_the_peer() {
+    let permitted = permitted();
+    let (pair, remote) = (&permitted.pair, permitted.buffers().1);
+    let (at, before) = (remote.region.at(0), pair.a.buffer(8));
+    let (compare, swap) = (5, 9);
+    for (operation, expected) in [
+        (Operation::FetchAdd { remote: at, add: 5 }, (0, 5)),
+        (Operation::CompareSwap { remote: at, compare, swap }, (5, 9)),
+        (Operation::CompareSwap { remote: at, compare, swap }, (9, 9)),
+    ] {
+        pair.a.post(&[request(1, operation, Payload::Gather(&[before.all()]))]);
+        assert_eq!(statuses(&pair.a.sent()), [(1, SUCCESS)]);
+        assert_eq!((first_word(&before), first_word(&remote)), expected);
+    }
+}
+
+#[test]
+fn a_word_is_changed_once_though_its_packet_is_sent_again() {
+    let permitted = permitted();
+    let (pair, remote) = (&permitted.pair, permitted.buffers().1);
+    let (at, before) = (remote.region.at(0), pair.a.buffer(8));
+    let list = [before.all()];
+    let notice = Operation::WriteWithImmediate { remote: at, immediate: 5 };
+    let add = Operation::FetchAdd { remote: at, add: 3 };
+    let add = request(2, add, Payload::Gather(&list));
+    pair.a.post(&[request(1, notice, Payload::Gather(&[])), add]);
+    assert_eq!((first_word(&before), first_word(&remote)), (0, 3));
+    assert!(pair.a.sent().is_empty(), "the notice ends first");
+    // Both are sent again, as the peer has no receive.
+    pair.settle();
+    pair.b.receives(1..2);
+    pair.settle();
+    let sent = pair.a.sent();
+    assert_eq!(statuses(&sent), [(1, SUCCESS), (2, SUCCESS)]);
+    assert_eq!((sent[1].byte_len, first_word(&before), first_word(&remote)), (8, 0, 3));
+}
+
+#[test]
+fn words_keep_the_rights_of_region_and_connection_and_their_alignment() {
+    let without = Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ;
+    let of_connection = Connection { access: without, ..Connection::default() };
+    let cases = [
+        (Connection::default(), without, 0),
+        (of_connection, Access::ALL, 0),
+        (Connection::default(), Access::ALL, 4),
+        (Connection::default(), Access::ALL, LONG - 4),
+    ];
+    for (connection, access, offset) in cases {
+        let permitted = permitted_with(&connection);
+        let pair = &permitted.pair;
+        let (before, remote) = (pair.a.buffer(8), permitted.remote(&pair.b.domain, access));
+        pair.settle();
+        let add = Operation::FetchAdd { remote: remote.region.at(offset), add: 3 };
+        pair.a.post(&[request(1, add, Payload::Gather(&[before.all()]))]);
+        pair.settle();
+        assert_eq!(remote.bytes(), [0; LONG]);
+        assert_ne!(pair.a.sent()[0].status, SUCCESS);
+    }
+}

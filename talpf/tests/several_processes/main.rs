@@ -26,6 +26,7 @@ mod puts_together;
 #[path = "../one_sided/queued_syncs.rs"]
 mod queued_syncs;
 mod rails;
+mod raw_numbers;
 #[path = "../one_sided/rectangles.rs"]
 mod rectangles;
 mod rehook;

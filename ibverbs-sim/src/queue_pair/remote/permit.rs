@@ -11,7 +11,7 @@ use talpf_primitives::Ordering;
 
 use crate::{
     Access, CompletionStatus, Operation, Payload, QueuePairNumber, QueuePairState, RailError,
-    RemoteAddress, SendWorkRequest,
+    RemoteAddress, SendWorkRequest, WordUpdate,
     deferred::Deferred,
     gate::GateHeld,
     link::AttemptError,
@@ -60,7 +60,9 @@ impl QueuePairCore {
         let right = |right: Access, is_given: bool| {
             if is_given && access.contains(right) { right } else { Access::NONE }
         };
-        let access = right(Access::REMOTE_WRITE, true) | right(Access::REMOTE_READ, reads);
+        let access = right(Access::REMOTE_WRITE, true)
+            | right(Access::REMOTE_READ, reads)
+            | right(Access::REMOTE_ATOMIC, reads);
         *permit = port.map_nothing(access);
         self.remote_peer.is_permit_sent.store(false, Ordering::Relaxed);
         // Who ends the responses closes the permit after that.
@@ -169,8 +171,9 @@ impl QueuePairCore {
     }
 }
 
-/// Copies the data of an operation at once, if the peer permits it. Returns `true` if it has, `false` if a packet has to
-/// carry the data, and `None` if it is to be copied once earlier requests have ended: data does not overtake theirs.
+/// Copies the data of an operation at once, or changes its word, if the peer permits it. Returns `true` if it has, `false`
+/// if a packet has to do that, and `None` if it is to be copied once earlier requests have ended: data does not overtake
+/// theirs.
 pub(super) fn copy_at_once(
     port: &Port,
     process: u32,
@@ -179,16 +182,40 @@ pub(super) fn copy_at_once(
     local: LocalBuffer<'_>,
 ) -> Option<bool> {
     let length = local.len();
+    let Some(permit) = requester.permit.as_deref() else { return Some(false) };
     let at = match *operation {
         Operation::Write { remote } | Operation::Read { remote } if length > 0 => remote,
         Operation::WriteWithImmediate { remote, .. } if length >= LONG => remote,
+        Operation::FetchAdd { .. } | Operation::CompareSwap { .. } => {
+            return Some(update_at_once(port, process, permit, requester, operation, local));
+        }
         _ => return Some(false),
     };
-    let Some(permit) = requester.permit.as_deref() else { return Some(false) };
     if requester.outstanding.is_delivered() {
         return Some(port.copy_at_once(process, permit, at, local));
     }
     (length < MUCH || !port.copies(process, permit, at)).then_some(false)
+}
+
+/// Changes the word of an atomic operation at once. Returns `false` if a packet has to do that.
+fn update_at_once(
+    port: &Port,
+    process: u32,
+    permit: &Permit,
+    requester: &Requester,
+    operation: &Operation,
+    local: LocalBuffer<'_>,
+) -> bool {
+    let update = || {
+        let (remote, update) = WordUpdate::of(operation)?;
+        port.update_at_once(process, permit, remote, update)
+    };
+    let (LocalBuffer::Target(result), true) = (local, requester.outstanding.is_delivered()) else {
+        return false;
+    };
+    let Some(original) = update() else { return false };
+    result.fill_bytes(&original.to_ne_bytes());
+    true
 }
 
 /// Returns the permit for an operation of the rail, and its address at the peer.

@@ -24,7 +24,7 @@ use super::{
     words::UseWord,
 };
 use crate::{
-    Access, CompletionStatus,
+    Access, CompletionStatus, WordUpdate,
     rail::{
         RailError,
         frame::{Frame, KeyClaim, Malformed},
@@ -212,6 +212,28 @@ impl Peer {
         let (_lock, number) = self.lock_long();
         // SAFETY: the contract of this function.
         unsafe { self.copy_within(number, direction, local, claim, permit) }
+    }
+
+    /// Changes a word of memory of the peer, while the key `permit` is open. Returns its value before; `None` if it was
+    /// not changed.
+    pub(super) fn update(&self, update: WordUpdate, claim: KeyClaim, permit: u64) -> Option<u64> {
+        const NEEDED: Access = Access::REMOTE_ATOMIC;
+        let permit = KeyClaim { key: permit, offset: 0 };
+        let index = |claim: KeyClaim| KeyNumber::from_claim(claim.key).index;
+        if index(claim).max(index(permit)) >= MAX_KEYS || self.is_lost() {
+            return None;
+        }
+        let _writer = self.writer.lock();
+        let _use = Use::begin(&self.mapping.uses(self.own)[0], self.fence);
+        self.mapping.key(index(permit)).check(permit, 0, NEEDED)?;
+        let there = match self.mapping.key(index(claim)).check(claim, WORD as u64, NEEDED)? {
+            PeerMemory::File(offset) => self.mapping.segment(offset, WORD)?,
+            PeerMemory::Process(_) => return None,
+        };
+        let is_word = there.addr().get().is_multiple_of(WORD);
+        // SAFETY: the word is aligned and lies in the mapping, and its owner has registered it for this and keeps it
+        // while the use lasts.
+        is_word.then(|| update.apply(unsafe { AtomicWord::from_ptr(there.as_ptr().cast()) }))
     }
 
     /// Writes memory of the peer, and notifies it. Returns `None` if the memory cannot be reached

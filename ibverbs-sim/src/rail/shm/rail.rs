@@ -25,7 +25,7 @@ use super::{
     segment::{MemoryFile, ShmSegment},
 };
 use crate::{
-    Access, CompletionStatus,
+    Access, CompletionStatus, WordUpdate,
     rail::{
         Armed, LossReason, Posted, Rail, RailAddress, RailError, RailEvent, RailKey, RailLimits,
         RailMemory,
@@ -390,6 +390,17 @@ impl Rail for ShmRail {
     ) -> bool {
         // SAFETY: the contract of this function.
         unsafe { self.copy_at_once(Direction::FromPeer, to, local, remote, permit) }
+    }
+
+    fn update_at_once(
+        &self,
+        to: u32,
+        update: WordUpdate,
+        remote: &RailAddress,
+        permit: &RailKey,
+    ) -> Option<u64> {
+        let claim = KeyClaim { key: remote.key.number(), offset: remote.offset };
+        self.peer(to).ok()?.update(update, claim, permit.number())
     }
 
     fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {
