@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::{Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting};
+use ibverbs_sim::{
+    OfiChoice, OfiRail, Packets, Rail, RoutedRail, ShmConfig, ShmRail, SocketWire, TcpMeeting,
+};
 use rustix::time::{ClockId, clock_gettime};
 use talpf::{Config, Context, Error, Rank, SyncMode, exec_on_rail};
 use talpf_runtime::Array;
@@ -146,12 +148,28 @@ fn over_both() -> Vec<Arc<dyn Rail>> {
     (0..).zip(over_tcp()).map(routed).collect()
 }
 
+/// Returns no rails if libfabric is not installed.
+fn over_libfabric() -> Vec<Arc<dyn Rail>> {
+    match OfiRail::mesh(2, &OfiChoice::default()) {
+        Ok(rails) => rails.into_iter().map(|rail| Arc::new(rail) as _).collect(),
+        Err(error) => {
+            eprintln!("skipped over libfabric: {error}");
+            Vec::new()
+        }
+    }
+}
+
 #[test]
 fn a_wait_for_a_process_that_computes_takes_a_hundredth_of_a_core() {
     let shm = || over_shared_memory(2).into_iter().map(|rail| rail as _).collect();
     let sockets = || over_wires(SocketWire::mesh(2).unwrap());
-    let all: [(_, Rails); 4] =
-        [("shm", shm), ("sockets", sockets), ("tcp", over_tcp), ("both", over_both)];
+    let all: [(_, Rails); 5] = [
+        ("shm", shm),
+        ("sockets", sockets),
+        ("tcp", over_tcp),
+        ("both", over_both),
+        ("libfabric", over_libfabric),
+    ];
     let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     for (name, rails) in all {
         check_short(name, || longest(rails(), 1, wait));

@@ -1,5 +1,6 @@
-//! A process that is killed while it registers memory, while it holds a grant, or in a superstep: each other one ends
-//! with an error that names its rank, and soon. The processes are ones of the system: this test starts itself again.
+//! A process that is killed while it registers memory, while it holds a grant or a ticket, in a superstep, or as it says
+//! that it has finished: each other one ends with an error that names its rank, and soon. The processes are ones of the
+//! system: this test starts itself again.
 #![allow(unsafe_code, reason = "passes the calls of a rail on")]
 
 use std::env;
@@ -17,7 +18,7 @@ use ibverbs_sim::{
     RailLimits, RailMemory, ShmConfig, ShmRail, SocketWire, Wire,
 };
 use rustix::process::{Signal, getpid, kill_process};
-use talpf::{Context, Error, Rank, SyncMode, hook_on_rail};
+use talpf::{Config, Context, Error, Rank, SyncMode, hook_on_rail};
 use talpf_runtime::Array;
 
 use crate::common;
@@ -28,17 +29,24 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(1);
 /// Time that a machine which does much else may add to [`SOON`].
 const MARGIN: Duration = Duration::from_secs(2);
-/// Variables for a child: its rail, its process, the folder of the run, the point at which a process is killed, and the
-/// times that it passes that before, if it is the one.
+/// Variables for a child: its rail, its process, the folder of the run, the process that is killed and at which point, and
+/// the times that this passes it before.
 const RAIL: &str = "TALPF_KILLED_RAIL";
 const PROCESS: &str = "TALPF_KILLED_PROCESS";
 const FOLDER: &str = "TALPF_KILLED_FOLDER";
 const PROCESSES: &str = "TALPF_KILLED_PROCESSES";
+const VICTIM: &str = "TALPF_KILLED_VICTIM";
 const POINT: &str = "TALPF_KILLED_POINT";
 const TIMES: &str = "TALPF_KILLED_TIMES";
 
-/// Elements that each rank puts to each other one: they travel by themselves, after a grant.
+/// Elements that each rank puts to each other one: they travel by themselves, after a grant or by a ticket.
 const PART: usize = 20_000;
+/// Rounds of a program that ends.
+const ROUNDS: usize = 20;
+/// Numbers of control messages.
+const WINDOW_GRANT: u8 = 1;
+const FINISHED: u8 = 5;
+const TICKET: u8 = 19;
 
 /// Point at which a process kills itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +55,31 @@ enum Point {
     Registration,
     /// After a window of a peer has granted an operation, which has not begun.
     Grant,
+    /// After a window of a peer has given a ticket, which was not used.
+    Ticket,
     /// Before a message of a superstep of short puts.
     Superstep,
+    /// Before it says that its program has ended.
+    Goodbye,
+}
+
+/// A run in which a process is killed.
+#[derive(Clone, Copy)]
+struct Kill {
+    processes: u32,
+    victim: u32,
+    point: Point,
+    /// Times that the point is passed before.
+    times: usize,
 }
 
 impl Point {
-    const ALL: [(Self, &str); 3] = [
+    const ALL: [(Self, &str); 5] = [
         (Self::Registration, "registration"),
         (Self::Grant, "grant"),
+        (Self::Ticket, "ticket"),
         (Self::Superstep, "superstep"),
+        (Self::Goodbye, "goodbye"),
     ];
 
     fn name(self) -> &'static str {
@@ -83,14 +107,14 @@ impl DeadlyRail {
     }
 }
 
-/// Returns `true` if a message of the device has a datagram that grants an operation.
-fn has_grant(mut message: &[u8]) -> bool {
+/// Returns `true` if a message of the device has a control message of a kind.
+fn has(kind: u8, mut message: &[u8]) -> bool {
     while let Some((length, rest)) = message.split_first_chunk() {
         let Some((packet, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)
         else {
             return false;
         };
-        if packet.starts_with(&[0, 1]) {
+        if packet.starts_with(&[0, kind]) {
             return true;
         }
         message = rest;
@@ -131,6 +155,9 @@ impl Rail for DeadlyRail {
 
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
         self.pass(Point::Superstep);
+        if has(FINISHED, bytes) {
+            self.pass(Point::Goodbye);
+        }
         self.rail.send(to, bytes)
     }
 
@@ -186,10 +213,12 @@ impl Rail for DeadlyRail {
 
     fn poll(&self, sink: &mut dyn FnMut(RailEvent<'_>)) -> usize {
         self.rail.poll(&mut |event| {
-            if let RailEvent::Message { bytes, .. } = event
-                && has_grant(bytes)
-            {
-                self.pass(Point::Grant);
+            if let RailEvent::Message { bytes, .. } = event {
+                for (kind, point) in [(WINDOW_GRANT, Point::Grant), (TICKET, Point::Ticket)] {
+                    if has(kind, bytes) {
+                        self.pass(point);
+                    }
+                }
             }
             sink(event);
         })
@@ -235,7 +264,7 @@ fn join(rail: &str, folder: &Path, (process, processes): (u32, u32)) -> Arc<dyn 
     Arc::new(end.join(&addresses, wire("control"), 7, TIMEOUT).unwrap())
 }
 
-/// Registers arrays, or puts to all other ranks, for ever.
+/// Registers arrays, or puts to all other ranks, for ever or for some rounds.
 async fn main(ctx: Context, point: Point) -> Result<(), Error> {
     let (me, processes) = (ctx.rank().0, ctx.size());
     let inbox = || Array::new(ctx.group(), vec![9u64; PART * processes as usize], PART);
@@ -255,30 +284,32 @@ async fn main(ctx: Context, point: Point) -> Result<(), Error> {
         Point::Superstep => (SyncMode::CACHED, &one),
         _ => (SyncMode::DEFAULT, &all),
     };
-    loop {
+    let rounds = if point == Point::Goodbye { ROUNDS } else { usize::MAX };
+    for _ in 0..rounds {
         for peer in (0..processes).filter(|peer| *peer != me) {
             ctx.put(part, slot.at(Rank(peer), PART * me as usize))?;
         }
         ctx.sync(mode).window(&inbox.all()).await?;
     }
+    Ok(())
 }
 
-/// Runs a process that is to outlive process 1.
-fn outlive(rail: Arc<dyn Rail>, point: Point) {
-    let config = common::unwatched(rail.processes(), 1);
+fn config(processes: u32, point: Point) -> Config {
+    // There are no tickets if conflicts are checked.
+    Config { check_conflicts: point != Point::Ticket, ..common::unwatched(processes, 1) }
+}
+
+/// Runs a process that is to outlive another one.
+fn outlive(rail: Arc<dyn Rail>, Kill { victim, point, .. }: Kill) {
+    let config = config(rail.processes(), point);
     let error = hook_on_rail(rail, config, |ctx| main(ctx, point)).unwrap_err();
     assert!(matches!(error, Error::PeerFailed { .. }), "{error}");
-    assert!(error.to_string().contains("rank 1"), "{error}");
+    assert!(error.to_string().contains(&format!("rank {victim}")), "{error}");
 }
 
-/// Starts a process, which kills itself after the point was passed so many times, if it is to.
-fn start(
-    rail: &str,
-    folder: &Path,
-    (process, processes): (u32, u32),
-    point: Point,
-    times: Option<usize>,
-) -> Child {
+/// Starts a process.
+fn start(rail: &str, folder: &Path, process: u32, kill: Kill) -> Child {
+    let Kill { processes, victim, point, times } = kill;
     let mut command = Command::new(env::current_exe().unwrap());
     command
         .args(["--exact", "killed::child_of_a_run", "--ignored", "--nocapture"])
@@ -286,15 +317,15 @@ fn start(
         .env(PROCESS, process.to_string())
         .env(PROCESSES, processes.to_string())
         .env(FOLDER, folder)
+        .env(VICTIM, victim.to_string())
         .env(POINT, point.name())
+        .env(TIMES, times.to_string())
         .stdout(Stdio::null());
-    if let Some(times) = times {
-        command.env(TIMES, times.to_string());
-    }
     command.spawn().unwrap()
 }
 
-fn kills(point: Point, processes: u32, all_times: [usize; 3]) {
+/// Has a process killed, over each rail and after each number of times. This process is one that outlives it.
+fn kills<const N: usize>(point: Point, [processes, victim]: [u32; 2], all_times: [usize; N]) {
     let providers = OfiProviders::find().map(|found| found.best().map(|best| best.name.clone()));
     let ofi = providers.ok().flatten().map(|name| format!("ofi:{name}"));
     if ofi.is_none() {
@@ -306,15 +337,17 @@ fn kills(point: Point, processes: u32, all_times: [usize; 3]) {
             for name in ["exchange", "control"] {
                 fs::create_dir_all(folder.path().join(name)).unwrap();
             }
-            let mut killed = start(&rail, folder.path(), (1, processes), point, Some(times));
-            let others = (2..processes)
-                .map(|process| start(&rail, folder.path(), (process, processes), point, None));
-            let others: Vec<Child> = others.collect();
+            let kill = Kill { processes, victim, point, times };
+            let this = (victim + 1) % processes;
+            let mut killed = start(&rail, folder.path(), victim, kill);
+            let others = (0..processes).filter(|process| ![victim, this].contains(process));
+            let others: Vec<_> =
+                others.map(|process| start(&rail, folder.path(), process, kill)).collect();
             let death = std::thread::spawn(move || {
                 let status = killed.wait().unwrap();
                 (status, Instant::now())
             });
-            outlive(join(&rail, folder.path(), (0, processes)), point);
+            outlive(join(&rail, folder.path(), (this, processes)), kill);
             let here = Instant::now();
             let mut exits = others.into_iter().map(|mut other| other.wait().unwrap());
             assert!(exits.all(|status| status.success()));
@@ -323,7 +356,7 @@ fn kills(point: Point, processes: u32, all_times: [usize; 3]) {
             assert!(!status.success());
             // The end of this process, and that of all: those need time to leave as well.
             let [here, all] = [here, all].map(|end| end.saturating_duration_since(killed));
-            println!("{rail}, {processes} processes, {point:?} {times}: {here:?}, all {all:?}");
+            println!("{rail}, {victim} of {processes}, {point:?} {times}: {here:?}, all {all:?}");
             assert!(all < SOON + MARGIN, "{all:?} over {rail}");
         }
     }
@@ -331,18 +364,30 @@ fn kills(point: Point, processes: u32, all_times: [usize; 3]) {
 
 #[test]
 fn a_process_that_is_killed_as_it_registers_memory_is_named_by_all_others() {
-    kills(Point::Registration, 3, [0, 7, 23]);
+    kills(Point::Registration, [3, 1], [0, 7, 23]);
 }
 
 #[test]
 fn a_process_that_is_killed_with_a_grant_is_named_by_all_others() {
-    kills(Point::Grant, 3, [0, 7, 23]);
+    kills(Point::Grant, [3, 1], [0, 7, 23]);
+}
+
+#[test]
+fn a_process_that_is_killed_with_a_ticket_is_named_by_all_others() {
+    kills(Point::Ticket, [3, 2], [0, 7, 23]);
+}
+
+#[test]
+fn a_process_that_is_killed_before_it_has_finished_is_named_by_all_others() {
+    for victim in 0..3 {
+        kills(Point::Goodbye, [3, victim], [0]);
+    }
 }
 
 #[test]
 fn a_process_that_is_killed_in_a_superstep_is_named_by_all_others() {
-    for processes in [2, 3] {
-        kills(Point::Superstep, processes, [100, 1_000, 3_001]);
+    for processes_and_victim in [[2, 1], [3, 0], [3, 2]] {
+        kills(Point::Superstep, processes_and_victim, [100, 1_000, 3_001]);
     }
 }
 
@@ -350,12 +395,15 @@ fn a_process_that_is_killed_in_a_superstep_is_named_by_all_others() {
 #[ignore = "started by another test"]
 fn child_of_a_run() {
     let of = |name| env::var(name).unwrap();
-    let [process, processes] = [PROCESS, PROCESSES].map(|name| of(name).parse().unwrap());
+    let [process, processes, victim, times] =
+        [PROCESS, PROCESSES, VICTIM, TIMES].map(|name| of(name).parse().unwrap());
     let rail = join(&of(RAIL), of(FOLDER).as_ref(), (process, processes));
     let point = Point::from_name(&of(POINT));
-    let Ok(times) = env::var(TIMES) else { return outlive(rail, point) };
-    let rail = DeadlyRail { rail, point, left: AtomicUsize::new(times.parse().unwrap()) };
-    let config = common::unwatched(processes, 1);
-    let ended = hook_on_rail(Arc::new(rail), config, |ctx| main(ctx, point));
+    if process != victim {
+        let times = times as usize;
+        return outlive(rail, Kill { processes, victim, point, times });
+    }
+    let rail = DeadlyRail { rail, point, left: AtomicUsize::new(times as usize) };
+    let ended = hook_on_rail(Arc::new(rail), config(processes, point), |ctx| main(ctx, point));
     panic!("the process is not killed: {ended:?}");
 }
