@@ -1,7 +1,12 @@
 #![allow(unsafe_code, reason = "functions of the library are called")]
 //! Completion queues: completions of an endpoint, and the descriptor to sleep on.
 
-use std::{ffi::c_int, os::fd::BorrowedFd, ptr};
+use std::{
+    ffi::c_int,
+    os::fd::BorrowedFd,
+    ptr,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use super::{
     OfiError,
@@ -12,6 +17,8 @@ use super::{
 
 /// Entries of a completion queue.
 const COMPLETIONS: usize = 4096;
+/// Shortest wait for a completion that is one, in milliseconds.
+const SHORTEST_WAIT: c_int = 1;
 
 /// A completion queue. It is closed after the endpoint that it is bound to.
 pub(super) struct Queue {
@@ -21,6 +28,8 @@ pub(super) struct Queue {
     descriptor: Option<c_int>,
     /// Completions that a strict form holds back.
     late: Option<Late>,
+    /// `true` if the next take waits for a completion.
+    is_to_wait: AtomicBool,
 }
 
 /// Outcome of a read of a completion queue.
@@ -64,7 +73,7 @@ impl Queue {
         let descriptor = object.wait_descriptor().filter(|_| may_sleep);
         // SAFETY: the functions of an object stay as long as that.
         let calls = unsafe { object.record().ops.read() };
-        Ok(Self { calls, object, descriptor, late })
+        Ok(Self { calls, object, descriptor, late, is_to_wait: AtomicBool::new(false) })
     }
 
     pub(super) fn object(&self) -> &Object<abi::CompletionQueue> {
@@ -80,6 +89,11 @@ impl Queue {
     /// Returns `true` if completions were held back, for which no descriptor is readable.
     pub(super) fn has_late(&self) -> bool {
         self.late.as_ref().is_some_and(Late::is_some)
+    }
+
+    /// Has the next take wait for a completion, which resets the descriptor if that is readable without one.
+    pub(super) fn reset_descriptor(&self) {
+        self.is_to_wait.store(self.descriptor.is_some(), Ordering::Relaxed);
     }
 
     /// Takes completions, or a failure.
@@ -100,8 +114,13 @@ impl Queue {
     fn take_now(&self, completions: &mut [Completion]) -> Taken {
         let queue = self.object.pointer();
         let (place, room) = (completions.as_mut_ptr(), completions.len());
-        // SAFETY: the completion queue is open; there is room for so many entries of its format.
-        let count = unsafe { (self.calls.read)(queue, place, room) };
+        let count = if self.is_to_wait.swap(false, Ordering::Relaxed) {
+            // SAFETY: the completion queue is open; there is room for so many entries of its format.
+            unsafe { (self.calls.sread)(queue, place, room, ptr::null(), SHORTEST_WAIT) }
+        } else {
+            // SAFETY: as above.
+            unsafe { (self.calls.read)(queue, place, room) }
+        };
         if count > 0 {
             return Taken::Completions((count as usize).min(completions.len()));
         }

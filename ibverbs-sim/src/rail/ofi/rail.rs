@@ -42,8 +42,8 @@ use crate::{
 /// Time in which the last packets leave as a rail ends.
 const LAST_PACKETS: Duration = Duration::from_secs(2);
 
-/// Times that the event of a provider may say in a row that there is something, and nothing comes. The
-/// provider `net` of libfabric 1.17, used by several threads, may leave its event like that for ever.
+/// Times that the event of a provider may say in a row that there is something, and nothing comes, before its queues are
+/// waited for. The provider `net` of libfabric 1.17 resets its event in no other way.
 const READY_IN_VAIN: u32 = 4;
 
 /// A rail on a provider of libfabric.
@@ -509,9 +509,16 @@ impl Rail for OfiRail {
             Some(Readiness::WithoutEvent) => return Armed::Nothing,
             Some(Readiness::Busy) => return Armed::Ready,
             Some(Readiness::Readable) => {}
-            Some(Readiness::Idle) | None => return Armed::Descriptor(self.sleep_on.as_fd()),
+            Some(Readiness::Idle) | None => {
+                inbox.ready_in_vain = 0;
+                return Armed::Descriptor(self.sleep_on.as_fd());
+            }
         }
         inbox.ready_in_vain += 1;
+        if inbox.ready_in_vain == READY_IN_VAIN {
+            self.endpoint.queue().reset_descriptor();
+            inbox.fetches.reader().into_iter().for_each(|it| it.queue().reset_descriptor());
+        }
         if inbox.ready_in_vain > READY_IN_VAIN { Armed::Nothing } else { Armed::Ready }
     }
 }

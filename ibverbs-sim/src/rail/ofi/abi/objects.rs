@@ -177,6 +177,13 @@ pub(in super::super) struct CompletionQueueCalls {
     pub(in super::super) readfrom: Unused,
     pub(in super::super) readerr:
         unsafe extern "C" fn(Object<CompletionQueue>, *mut ErrorEntry, u64) -> isize,
+    pub(in super::super) sread: unsafe extern "C" fn(
+        Object<CompletionQueue>,
+        *mut Completion,
+        usize,
+        *const c_void,
+        c_int,
+    ) -> isize,
 }
 
 /// End of communication; `struct fid_ep`.

@@ -160,7 +160,7 @@ fn numbers() -> Vec<Number> {
         wait_cond,
         wait_set
     );
-    record!(all, CompletionQueueCalls, "fi_ops_cq", size, read, readfrom, readerr);
+    record!(all, CompletionQueueCalls, "fi_ops_cq", size, read, readfrom, readerr, sread);
     record!(all, Endpoint, "fid_ep", fid, ops, cm, msg, rma);
     record!(all, EndpointCalls, "fi_ops_ep", size, cancel, getopt, setopt);
     record!(all, NameCalls, "fi_ops_cm", size, setname, getname);
