@@ -5,6 +5,7 @@ mod breakdown;
 mod calibrate;
 mod compare;
 mod defaults;
+mod ending_signals;
 mod heat;
 mod histogram;
 mod info;

@@ -3,17 +3,19 @@
 use std::io::{self, Write};
 use std::thread::{self, JoinHandle};
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 use talpf_apps::run::Interrupt;
 use talpf_runtime::Monitor;
 
+use super::ending_signals::ending_signals;
+
 /// Thread that handles signals until it is dropped. SIGUSR1 writes a dump of the tasks to the
-/// standard error stream as text, SIGUSR2 for Graphviz. SIGINT and SIGTERM end the tasks of the
-/// run, so that it still writes its recordings; without recordings, and on the second signal, they
+/// standard error stream as text, SIGUSR2 for Graphviz. SIGINT, SIGTERM and SIGHUP end the tasks of
+/// the run, so that it still writes its recordings; without recordings, and on the second signal, they
 /// end the process. In a run of several processes with recordings the second signal does not: a
-/// terminal and a launcher each send one.
+/// terminal and a launcher each send one. SIGQUIT is left to the system: it ends the process at once.
 pub(super) struct SignalHandler {
     signals: Handle,
     thread: Option<JoinHandle<()>>,
@@ -28,7 +30,8 @@ impl SignalHandler {
         interrupt: Interrupt,
         mut spared: u32,
     ) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGUSR1, SIGUSR2, SIGINT, SIGTERM])?;
+        let all = ending_signals().into_iter().chain([SIGUSR1, SIGUSR2]);
+        let mut signals = Signals::new(all)?;
         let handle = signals.handle();
         let handle_signals = move || {
             for signal in signals.forever() {

@@ -171,12 +171,13 @@ fn cores() -> String {
     thread::available_parallelism().unwrap().to_string()
 }
 
-/// Starts a run that lasts until something ends it, and waits for its processes.
-fn endless(processes: usize) -> (Child, Vec<Pid>) {
+/// Starts a run that lasts until something ends it, with options of the launcher, and waits for its
+/// processes.
+pub(crate) fn endless(processes: usize, options: &[&str]) -> (Child, Vec<Pid>) {
     let n = processes.to_string();
-    let mut arguments = vec!["launch", "-n", &n, "--", "jacobi", "--size", "32", "--block", "8"];
-    arguments.extend(["--steps", "1000000000", "--quiet"]);
-    let mut command = command(&arguments);
+    let run = "-- jacobi --size 32 --block 8 --steps 1000000000 --quiet";
+    let mut command = command(&["launch", "-n", &n]);
+    command.args(options).args(run.split(' '));
     let launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let children = started_by(&launcher, processes);
     (launcher, children)
@@ -245,7 +246,7 @@ pub(crate) fn all_end(processes: &[Pid]) {
 
 #[test]
 fn a_process_that_is_killed_ends_the_run_and_is_named() {
-    let (launcher, processes) = endless(3);
+    let (launcher, processes) = endless(3, &[]);
     kill_process(processes[1], Signal::KILL).unwrap();
     let output = launcher.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -256,8 +257,10 @@ fn a_process_that_is_killed_ends_the_run_and_is_named() {
 
 #[test]
 fn a_launcher_that_ends_ends_its_processes() {
-    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
-        let (launcher, processes) = endless(2);
+    let all = [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL];
+    let keep_going = (Signal::INT, &["--keep-going"][..]);
+    for (signal, options) in all.map(|signal| (signal, &[][..])).into_iter().chain([keep_going]) {
+        let (launcher, processes) = endless(2, options);
         kill_process(Pid::from_child(&launcher), signal).unwrap();
         let output = launcher.wait_with_output().unwrap();
         if signal != Signal::KILL {

@@ -236,7 +236,7 @@ fn a_cut_cable_ends_the_run() {
 }
 
 /// Returns the processes that a process has started, and those that they have.
-fn descendants(process: u32) -> Vec<Pid> {
+pub(crate) fn descendants(process: u32) -> Vec<Pid> {
     let mut all = children_of(process);
     let mut next = 0;
     while let Some(child) = all.get(next) {

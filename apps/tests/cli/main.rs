@@ -10,7 +10,9 @@ mod execute;
 mod graph;
 mod info;
 mod jacobi;
+mod keep_going;
 mod launch;
+mod launch_signals;
 mod launch_trace;
 mod libfabric;
 #[cfg(feature = "tracing")]

@@ -121,7 +121,7 @@ fn a_run_that_is_killed_leaves_no_empty_outputs() {
 
 #[test]
 fn a_run_that_is_interrupted_leaves_its_recordings() {
-    for variant in ["talpf-cached", "tampi"] {
+    for (variant, name, number) in [("talpf-cached", "INT", 2), ("tampi", "HUP", 1)] {
         let folder = tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (json, graph, trace) = (at("run.json"), at("run.svg"), at("trace"));
@@ -129,7 +129,7 @@ fn a_run_that_is_interrupted_leaves_its_recordings() {
         let mut run = Endless::start(&options);
         // The tasks of a program that has begun.
         run.answer("USR1", 10, |line| line.starts_with("  task `jacobi`"));
-        run.signal("INT", 2);
+        run.signal(name, number);
         let mut said = String::new();
         run.errors.read_to_string(&mut said).unwrap();
         assert!(said.ends_with("error: interrupted\n"), "{said}");

@@ -9,63 +9,31 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use ibverbs_sim::bootstrap::BootstrapError;
 use rustix::fd::OwnedFd;
+use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
 use talpf_apps::Error;
 use talpf_apps::run::{Launched, Membership};
+use talpf_runtime::Clock;
+
+use super::event::Event;
+use super::forwarded_signal::ForwardedSignal;
 
 /// Time in which some process must end after SIGTERM, before all get SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
-
-/// News for a launcher.
-pub(super) enum Event {
-    /// A process has ended, and its output is written.
-    Ended(u32, io::Result<ExitStatus>),
-    /// Processes have not met in time.
-    Missing(BootstrapError),
-    /// SIGINT or SIGTERM, or the end of the launcher on another machine.
-    Interrupt,
-}
-
-/// Thread that makes events of SIGINT and SIGTERM.
-pub(super) struct Forwarder {
-    handle: Handle,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Forwarder {
-    /// Starts the thread.
-    ///
-    /// **Errors**: [`Error::Signals`].
-    pub(super) fn start(sender: &Sender<Event>) -> Result<Self, Error> {
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Error::Signals)?;
-        let (handle, sender) = (signals.handle(), sender.clone());
-        let thread = thread::spawn(move || {
-            for _ in signals.forever() {
-                // The receiver lives as long as the processes.
-                let _ = sender.send(Event::Interrupt);
-            }
-        });
-        Ok(Self { handle, thread })
-    }
-
-    /// Ends the thread.
-    pub(super) fn end(self) {
-        self.handle.close();
-        let _ = self.thread.join();
-    }
-}
 
 /// Processes that this one has started, of a run.
 pub(super) struct Children {
     /// Number of processes of the run.
     processes: u32,
+    /// `true` if a process that fails ends no others.
+    keep_going: bool,
     children: Vec<Started>,
-    /// Signals that were sent to all that still ran; none before all are to end.
+    /// Signals by which the launcher has ended all that still ran; none before all are to end.
     sent: Vec<Signal>,
+    clock: Clock,
+    /// Time at which all get SIGKILL; `None` before all are to end.
+    kill_at: Option<Duration>,
     /// Result of the first process that has failed.
     first: Option<Result<Option<u8>, Error>>,
 }
@@ -75,13 +43,16 @@ struct Started {
     process: u32,
     pidfd: OwnedFd,
     has_ended: bool,
-    /// Input of the process, which is open until the launcher ends.
-    _input: Option<ChildStdin>,
+    /// Input of a command that runs the process on another machine, which is open until one of the two
+    /// ends.
+    input: Option<ChildStdin>,
 }
 
 impl Children {
-    pub(super) fn new(processes: u32) -> Self {
-        Self { processes, children: Vec::new(), sent: Vec::new(), first: None }
+    pub(super) fn new(processes: u32, keep_going: bool) -> Self {
+        let (children, sent) = (Vec::new(), Vec::new());
+        let clock = Clock::start();
+        Self { processes, keep_going, children, sent, clock, kill_at: None, first: None }
     }
 
     /// Starts a process, which gets `input`. If its error stream is piped, its lines get the number
@@ -108,6 +79,8 @@ impl Children {
         if let (Some(stdin), Some(input)) = (&mut stdin, input) {
             // A process that does not read it says why as it ends.
             let _ = stdin.write_all(&input);
+            // Signals to a process that does not read are lost rather than waited for.
+            let _ = ioctl_fionbio(&*stdin, true);
         }
         let sender = sender.clone();
         thread::spawn(move || {
@@ -117,22 +90,22 @@ impl Children {
             // The receiver lives until all processes have ended.
             let _ = sender.send(Event::Ended(process, child.wait()));
         });
-        self.children.push(Started { process, pidfd, has_ended: false, _input: stdin });
+        self.children.push(Started { process, pidfd, has_ended: false, input: stdin });
         Ok(())
     }
 
     /// Waits until all processes have ended.
     pub(super) fn watch(&mut self, events: &Receiver<Event>) {
         while self.children.iter().any(|child| !child.has_ended) {
-            let event = if self.sent.is_empty() {
-                events.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                events.recv_timeout(GRACE)
+            let event = match self.kill_at {
+                None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(time) => events.recv_timeout(time.saturating_sub(self.clock.now())),
             };
             match event {
                 Ok(Event::Ended(process, status)) => self.ended(process, status),
-                Ok(Event::Missing(error)) => self.fail(Err(Error::Meet(error))),
-                Ok(Event::Interrupt) => self.fail(Err(Error::Interrupted)),
+                Ok(Event::Missing(error)) => self.end(Err(Error::Meet(error))),
+                Ok(Event::Interrupt) => self.end(Err(Error::Interrupted)),
+                Ok(Event::Forward(forwarded)) => self.forward(forwarded),
                 Err(_) => self.signal(Signal::KILL),
             }
         }
@@ -147,6 +120,10 @@ impl Children {
         let child = self.children.iter_mut().find(|child| child.process == process);
         if let Some(child) = child {
             child.has_ended = true;
+            child.input = None;
+        }
+        if self.kill_at.is_some() {
+            self.kill_later();
         }
         let processes = self.processes;
         match status {
@@ -169,19 +146,55 @@ impl Children {
         }
     }
 
-    /// Notes a failure, and ends the other processes.
-    pub(super) fn fail(&mut self, result: Result<Option<u8>, Error>) {
+    /// Notes a failure, and ends the other processes unless they keep going.
+    fn fail(&mut self, result: Result<Option<u8>, Error>) {
+        if self.keep_going || !self.sent.is_empty() {
+            self.first.get_or_insert(result);
+        } else {
+            self.end(result);
+        }
+    }
+
+    /// Ends all processes, with this result unless one has failed before.
+    pub(super) fn end(&mut self, result: Result<Option<u8>, Error>) {
         self.first.get_or_insert(result);
         self.signal(Signal::TERM);
     }
 
-    /// Sends a signal, which processes that have ended do not get.
+    /// Sends a signal that ends processes, which those that have ended do not get.
     fn signal(&mut self, signal: Signal) {
         self.sent.push(signal);
-        for child in self.children.iter().filter(|child| !child.has_ended) {
-            // It fails only if the process has just ended.
-            let _ = pidfd_send_signal(&child.pidfd, signal);
+        self.kill_later();
+        for child in self.children.iter_mut().filter(|child| !child.has_ended) {
+            child.signal(signal);
+            if signal == Signal::KILL {
+                // Processes of a command that has not passed SIGTERM on end with their input.
+                child.input = None;
+            }
         }
+    }
+
+    /// Restarts the time after which all get SIGKILL.
+    fn kill_later(&mut self) {
+        self.kill_at = Some(self.clock.now() + GRACE);
+    }
+
+    /// Passes a signal on to all processes.
+    fn forward(&mut self, forwarded: ForwardedSignal) {
+        for child in self.children.iter_mut().filter(|child| !child.has_ended) {
+            match &mut child.input {
+                // A command such as `ssh` would die of the signal, and not pass it on.
+                Some(input) => drop(input.write_all(forwarded.line().as_bytes())),
+                None => child.signal(forwarded.signal()),
+            }
+        }
+    }
+}
+
+impl Started {
+    fn signal(&self, signal: Signal) {
+        // It fails only if the process has just ended.
+        let _ = pidfd_send_signal(&self.pidfd, signal);
     }
 }
 
@@ -226,7 +239,7 @@ mod tests {
     /// Returns the result of processes whose ends were seen in this order: an exit code times 256, or a
     /// signal.
     fn result(ends: &[(u32, i32)]) -> String {
-        let mut children = Children::new(3);
+        let mut children = Children::new(3, false);
         for &(process, status) in ends {
             children.ended(process, Ok(ExitStatus::from_raw(status)));
         }

@@ -1,6 +1,9 @@
 //! Processes of one run, on this machine or on several: their start, their output and their end.
 
 mod children;
+mod event;
+mod forwarded_signal;
+mod forwarder;
 mod options;
 mod part;
 mod remote;
@@ -16,12 +19,14 @@ use ibverbs_sim::bootstrap::{BootstrapError, BootstrapServer};
 use talpf_apps::Error;
 use talpf_apps::run::Membership;
 
-use self::children::{Children, Event, Forwarder, local};
+use self::children::{Children, local};
+use self::event::Event;
+use self::forwarder::Forwarder;
 pub(super) use self::options::Options;
 use self::remote::Remote;
 
-/// Runs the processes. Ends all of them once one has failed. Returns the exit code of the first that
-/// has failed; its own error says why.
+/// Runs the processes. Ends all of them once one has failed, unless the options say that the others
+/// keep going. Returns the exit code of the first that has failed; its own error says why.
 ///
 /// **Errors**: [`Error::Process`]; [`Error::Killed`]; [`Error::Signals`]; [`Error::Interrupted`].
 /// Before anything starts: [`Error::Meet`]; [`Error::Host`], and those of hosts files.
@@ -41,7 +46,7 @@ pub(super) fn run(options: &Options) -> Result<Option<u8>, Error> {
 
     let (sender, events) = channel();
     let forwarder = Forwarder::start(&sender)?;
-    let mut children = Children::new(processes);
+    let mut children = Children::new(processes, options.keep_going);
     let line = options.line();
     for process in 0..processes {
         let (server, secret) = (server_address.clone(), secret.clone());
@@ -55,7 +60,7 @@ pub(super) fn run(options: &Options) -> Result<Option<u8>, Error> {
         let started = command
             .and_then(|(command, input)| children.start(process, command, input, errors, &sender));
         if let Err(source) = started {
-            children.fail(Err(Error::Process { process, processes, source }));
+            children.end(Err(Error::Process { process, processes, source }));
             break;
         }
     }

@@ -38,6 +38,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS", requires = "hosts")]
     pub(super) address: Option<String>,
 
+    /// Leave the others to end by themselves when a process fails
+    #[arg(long)]
+    pub(super) keep_going: bool,
+
     /// Time in which all processes must have met
     #[arg(
         long,

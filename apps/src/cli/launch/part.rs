@@ -2,7 +2,8 @@
 //!
 //! `talpf launch` starts it by a command such as `ssh`, which may pass arguments through a shell, and
 //! shows them to everybody. So the number of the process, its secret and its arguments come by the
-//! standard input, as one line of JSON; the end of this input is that of the launcher.
+//! standard input, as one line of JSON. Each later line is the name of a signal for the process, as `ssh`
+//! passes none on; the end of this input is that of the launcher.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead};
@@ -14,7 +15,10 @@ use serde::{Deserialize, Serialize};
 use talpf_apps::Error;
 use talpf_apps::run::Membership;
 
-use super::children::{Children, Event, Forwarder, local};
+use super::children::{Children, local};
+use super::event::Event;
+use super::forwarded_signal::ForwardedSignal;
+use super::forwarder::Forwarder;
 
 /// Longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -63,7 +67,7 @@ pub(super) fn run() -> Result<Option<u8>, Error> {
     let (process, processes) = (member.process, member.processes);
     let (sender, events) = channel();
     let forwarder = Forwarder::start(&sender)?;
-    let mut children = Children::new(processes);
+    let mut children = Children::new(processes, false);
     let command = local(member, line.iter().map(AsRef::as_ref));
     let started = command.and_then(|command| {
         // The launcher puts the number of the process in front of its lines.
@@ -74,7 +78,11 @@ pub(super) fn run() -> Result<Option<u8>, Error> {
     }
     // This thread ends with the process, if the launcher does not end before.
     thread::spawn(move || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        for line in io::stdin().lock().split(b'\n').map_while(Result::ok) {
+            if let Some(forwarded) = ForwardedSignal::of_line(&line) {
+                let _ = sender.send(Event::Forward(forwarded));
+            }
+        }
         let _ = sender.send(Event::Interrupt);
     });
     children.watch(&events);
