@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use ibverbs_sim::bootstrap::BootstrapError;
+use ibverbs_sim::bootstrap::{BootstrapError, with_process_limits};
 use talpf_traces::counted;
 
 use crate::run::Variant;
@@ -230,7 +230,10 @@ pub enum Error {
     Meet(BootstrapError),
 
     /// The operating system refused to start or watch a process of a run.
-    #[error("cannot run process {process} of {processes}: {source}")]
+    #[error(
+        "cannot run process {process} of {processes}: {}",
+        with_process_limits(.source, .source.raw_os_error())
+    )]
     Process {
         /// Number of the process, from 0.
         process: u32,

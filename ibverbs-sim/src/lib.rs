@@ -82,6 +82,7 @@ mod link;
 mod memory_region;
 mod model;
 mod port;
+mod process_limits;
 mod protection_domain;
 mod queue_pair;
 mod queue_pair_list;

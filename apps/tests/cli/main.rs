@@ -23,6 +23,7 @@ mod pmi;
 mod pmi_server;
 mod pmix;
 mod polling;
+mod process_limits;
 mod reproduce;
 mod server;
 mod settings;

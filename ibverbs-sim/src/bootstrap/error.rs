@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr};
 
 use super::Fabric;
-use crate::OfiError;
+use crate::{OfiError, process_limits::with_process_limits};
 
 /// Reason for which the processes of a run do not come together.
 #[derive(Debug, thiserror::Error)]
@@ -208,7 +208,10 @@ pub enum BootstrapError {
     },
 
     /// Processes have found each other, and cannot connect.
-    #[error("process {process} of {processes} cannot connect to the others by {fabric}: {source}")]
+    #[error(
+        "process {process} of {processes} cannot connect to the others by {fabric}: {}",
+        with_process_limits(.source, .source.raw_os_error())
+    )]
     Connect {
         /// Number of this process.
         process: u32,

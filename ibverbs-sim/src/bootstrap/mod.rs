@@ -41,6 +41,7 @@ pub use self::pmi::{PmiBootstrap, PmiLaunch};
 pub use self::pmix::{PmixBootstrap, PmixLaunch};
 pub use self::server::BootstrapServer;
 pub use self::settings::RunSettings;
+pub use crate::process_limits::with_process_limits;
 
 /// A way for the processes of a run to exchange small values before they are connected.
 pub trait Bootstrap {

@@ -15,7 +15,10 @@ use super::{
     OfiError,
     abi::{self, FabricAttributes, Info},
 };
-use crate::shared_library::{self, SharedLibrary};
+use crate::{
+    process_limits::with_process_limits,
+    shared_library::{self, SharedLibrary},
+};
 
 const NAME: &CStr = c"libfabric.so.1";
 /// Variable by which libfabric learns that nobody wants its cache of registrations, which watches all
@@ -108,7 +111,7 @@ impl Library {
             code => Err(OfiError::Call {
                 call,
                 provider: provider.to_owned(),
-                reason: self.error_text(code),
+                reason: with_process_limits(self.error_text(code), Some(-code)),
             }),
         }
     }

@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    process::{Resource, getrlimit},
+};
 
 use super::{
     ShmConfig,
@@ -26,14 +29,22 @@ pub(super) struct LocalEnd {
     _probe: Box<u64>,
 }
 
+/// Returns the bytes that the segments of each process may have, if those of all of them take half of the address space
+/// that a limit leaves to this one.
+fn share_of_addresses(processes: u32) -> usize {
+    let limit = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+    (limit / 2 / u64::from(processes)) as usize
+}
+
 impl LocalEnd {
     pub(super) fn create(process: u32, processes: u32, config: &ShmConfig) -> io::Result<Self> {
         if process >= processes {
             let text = format!("process {process} of {processes}");
             return Err(io::Error::new(ErrorKind::InvalidInput, text));
         }
-        let layout = Layout::new(processes, config.segment_bytes).ok_or_else(|| {
-            let text = format!("segments of {} bytes: no file is that long", config.segment_bytes);
+        let segment_bytes = config.segment_bytes.min(share_of_addresses(processes));
+        let layout = Layout::new(processes, segment_bytes).ok_or_else(|| {
+            let text = format!("segments of {segment_bytes} bytes: no file is that long");
             io::Error::new(ErrorKind::InvalidInput, text)
         })?;
         let file = Arc::new(MemoryFile::create(layout)?);
@@ -44,7 +55,7 @@ impl LocalEnd {
         let handshake = Handshake {
             process,
             processes,
-            segment_bytes: config.segment_bytes as u64,
+            segment_bytes: segment_bytes as u64,
             is_fenced: AsymmetricFence::allow(),
             probe: (address, *probe),
         };

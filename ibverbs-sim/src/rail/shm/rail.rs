@@ -48,7 +48,8 @@ const POLLS_BETWEEN_CHECKS: u32 = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShmConfig {
-    /// Most bytes of segments at a time. Only what segments have is memory; the rest is addresses.
+    /// Most bytes of segments at a time. Only what segments have is memory; the rest is addresses. Fewer if the address
+    /// space is limited (`ulimit -v`): those of all processes take half of it at most.
     pub segment_bytes: usize,
     /// Lets the kernel copy to and from memory of peers that is no segment, where it can. Otherwise
     /// such memory is written and read by messages.
