@@ -106,7 +106,8 @@ pub trait Rail: Send + Sync + 'static {
 
     /// Takes the memory of a key from the peers. Returns once no peer can touch it any more, which
     /// waits for the operations that peers carry out on it at this moment; a peer that is stopped
-    /// within one delays it until that peer goes on or ends.
+    /// within one delays it until that peer goes on, ends, or is [given up](Self::give_up). Memory of
+    /// [`allocate`](Self::allocate) is allocated for nothing else once such a peer was.
     ///
     /// **Errors**: the key is not registered.
     fn deregister(&self, key: &RailKey) -> Result<(), RailError>;

@@ -87,6 +87,13 @@ impl Registrations {
         all.entries.get(key.index).is_some_and(|entry| entry.is(key))
     }
 
+    /// Returns the memory of a registration.
+    pub(super) fn memory(&self, key: KeyNumber) -> Option<NonNull<[u8]>> {
+        let all = self.0.read();
+        let entry = all.entries.get(key.index).filter(|entry| entry.is(key))?;
+        entry.memory.map(|(memory, _)| memory)
+    }
+
     /// Ends a registration.
     pub(super) fn remove(&self, key: KeyNumber) -> Result<(), RailError> {
         let mut all = self.0.write();
@@ -96,11 +103,11 @@ impl Registrations {
         Ok(())
     }
 
-    /// Passes the keys of all registrations to `action`.
-    pub(super) fn for_each(&self, mut action: impl FnMut(KeyNumber)) {
+    /// Passes the key and the memory of each registration to `action`.
+    pub(super) fn for_each(&self, mut action: impl FnMut(KeyNumber, NonNull<[u8]>)) {
         for (index, entry) in self.0.read().entries.iter().enumerate() {
-            if entry.memory.is_some() {
-                action(KeyNumber { index, generation: entry.generation });
+            if let Some((memory, _)) = entry.memory {
+                action(KeyNumber { index, generation: entry.generation }, memory);
             }
         }
     }

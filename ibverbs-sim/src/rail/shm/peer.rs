@@ -115,6 +115,13 @@ impl Peer {
         }
     }
 
+    /// Returns the word of short uses of the peer's memory.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "not for loom")]
+    pub(super) fn use_word(&self) -> &UseWord {
+        &self.mapping.uses(self.own)[0]
+    }
+
     /// Returns the number of signs of life that the peer has shown.
     pub(super) fn signs_of_life(&self) -> u64 {
         self.mapping.life_word().signs()

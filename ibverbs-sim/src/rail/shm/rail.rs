@@ -149,14 +149,23 @@ impl ShmRail {
         self.file().mapping.key(key.index).close(key);
     }
 
-    /// Waits until all uses have ended that may have begun before keys were closed.
-    fn wait_for_uses(&self) {
+    /// Returns `true` for memory that is no segment.
+    fn is_outside(&self, memory: NonNull<[u8]>) -> bool {
+        !memory.is_empty() && self.file().mapping.offset_of(memory).is_none()
+    }
+
+    /// Waits until all uses have ended that may have begun before keys were closed. Returns `false` if a peer that was
+    /// given up, as it may be stopped, has not ended one, in memory of segments: it does so if it goes on.
+    fn wait_for_uses(&self, of_segments: bool) -> bool {
         self.fence.heavy();
+        let mut have_ended = true;
         for peer in self.peers.0.iter().flatten() {
             for word in self.file().mapping.uses(peer.process) {
-                word.wait(|| peer.has_ended());
+                let is_given_up = || of_segments && peer.is_silent.load(Ordering::Acquire);
+                have_ended &= word.wait(|| peer.has_ended() || is_given_up()) || peer.has_ended();
             }
         }
+        have_ended
     }
 
     /// Posts an operation that is carried out by messages.
@@ -250,6 +259,18 @@ impl ShmRail {
         self.file().mapping.ring(process)
     }
 
+    /// Begins a use of the memory of a peer.
+    #[allow(dead_code, reason = "not for loom")]
+    pub(super) fn begin_use(&self, process: u32) {
+        self.peers.0[process as usize].as_ref().unwrap().use_word().begin(self.fence);
+    }
+
+    /// Ends the use.
+    #[allow(dead_code, reason = "not for loom")]
+    pub(super) fn end_use(&self, process: u32) {
+        self.peers.0[process as usize].as_ref().unwrap().use_word().end();
+    }
+
     /// Returns the ring that a peer reads.
     #[allow(dead_code, reason = "not for loom")]
     pub(super) fn ring_to(&self, process: u32) -> &super::layout::Ring {
@@ -304,11 +325,12 @@ impl Rail for ShmRail {
 
     fn deregister(&self, key: &RailKey) -> Result<(), RailError> {
         let key = KeyNumber::from_claim(key.number());
-        if !self.registrations.contains(key) {
-            return Err(RailError::NotRegistered);
-        }
+        let memory = self.registrations.memory(key).ok_or(RailError::NotRegistered)?;
         self.close(key);
-        self.wait_for_uses();
+        let have_ended = self.wait_for_uses(!self.is_outside(memory));
+        if !have_ended && let Some(offset) = self.file().mapping.offset_of(memory) {
+            self.file().keep(offset as usize, memory.len());
+        }
         self.registrations.remove(key)
     }
 
@@ -491,7 +513,11 @@ impl Rail for ShmRail {
 impl Drop for ShmRail {
     fn drop(&mut self) {
         // Nobody may use the memory of registrations that were forgotten.
-        self.registrations.for_each(|key| self.close(key));
-        self.wait_for_uses();
+        let mut of_segments = true;
+        self.registrations.for_each(|key, memory| {
+            self.close(key);
+            of_segments &= !self.is_outside(memory);
+        });
+        self.wait_for_uses(of_segments);
     }
 }

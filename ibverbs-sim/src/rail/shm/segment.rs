@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, ErrorKind},
+    ops::Range,
     os::fd::{AsFd, OwnedFd},
     ptr::NonNull,
     sync::Arc,
@@ -22,6 +23,8 @@ pub(super) struct MemoryFile {
     pub(super) mapping: Mapping,
     /// Lengths of the free parts by their offsets.
     free: Mutex<BTreeMap<usize, usize>>,
+    /// Parts that are never free again: a peer that was given up may still write there.
+    kept: Mutex<Vec<Range<usize>>>,
 }
 
 /// Seals of a memory file: nobody can make it shorter or longer.
@@ -36,7 +39,7 @@ impl MemoryFile {
         rustix::fs::fcntl_add_seals(&file, SEALS)?;
         let mapping = Mapping::new(file.as_fd(), layout)?;
         let free = [(layout.segments, layout.length - layout.segments)].into();
-        Ok(Self { file, mapping, free: Mutex::new(free) })
+        Ok(Self { file, mapping, free: Mutex::new(free), kept: Mutex::default() })
     }
 
     fn allocate(&self, length: usize) -> io::Result<usize> {
@@ -61,7 +64,16 @@ impl MemoryFile {
         Ok(offset)
     }
 
+    /// Keeps a part for ever.
+    pub(super) fn keep(&self, offset: usize, length: usize) {
+        self.kept.lock().push(offset..offset + length);
+    }
+
     fn release(&self, mut offset: usize, mut length: usize) {
+        let is_inside = |part: &Range<usize>| part.start < offset + length && offset < part.end;
+        if self.kept.lock().iter().any(is_inside) {
+            return;
+        }
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         // A file that keeps the memory is as good, only larger.
         let _ = rustix::fs::fallocate(&self.file, hole, offset as u64, length as u64);

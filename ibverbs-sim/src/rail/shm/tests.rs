@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "memory is registered")]
 //! Peers that break the protocol.
 
 use std::{
@@ -10,8 +11,11 @@ use std::{
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{ShmConfig, ShmRail, join::address, local::LocalEnd};
-use crate::rail::{LossReason, Rail, RailError, RailEvent};
+use super::{ShmConfig, ShmRail, ShmSegment, join::address, local::LocalEnd};
+use crate::{
+    Access,
+    rail::{LossReason, Rail, RailError, RailEvent},
+};
 
 fn pair() -> [ShmRail; 2] {
     let config = ShmConfig { segment_bytes: 1 << 20, ..ShmConfig::default() };
@@ -28,6 +32,30 @@ fn losses(rail: &ShmRail) -> Vec<LossReason> {
         }
     });
     losses
+}
+
+/// A peer that was stopped as it copied may go on after it was given up.
+#[test]
+fn memory_that_a_peer_which_was_given_up_may_use_is_kept() {
+    let [owner, peer] = pair();
+    let key_of = |segment: &ShmSegment| {
+        // SAFETY: the segment outlives the key.
+        unsafe { owner.register(segment.memory(), Access::ALL) }.unwrap()
+    };
+    let [used, freed] = [0; 2].map(|_| owner.allocate(4096).unwrap());
+    let (key, other_key) = (key_of(&used), key_of(&freed));
+    let place = |segment: &ShmSegment| segment.memory().cast::<u8>().addr();
+    let places = [&used, &freed].map(place);
+    owner.deregister(&other_key).unwrap();
+    drop(freed);
+    peer.begin_use(0);
+    owner.give_up(1);
+    owner.deregister(&key).unwrap();
+    drop(used);
+    let next = [0; 2].map(|_| owner.allocate(4096).unwrap());
+    assert!(!next.iter().map(place).any(|place| place == places[0]));
+    assert!(next.iter().map(place).any(|place| place == places[1]));
+    peer.end_use(0);
 }
 
 proptest! {

@@ -39,13 +39,18 @@ impl UseWord {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1) & !1, Ordering::Release);
     }
 
-    /// Waits until a use that may have begun before the key was closed has ended, or `is_over` says
-    /// that it never will. The caller has passed a heavy fence since.
-    pub(super) fn wait(&self, mut is_over: impl FnMut() -> bool) {
+    /// Waits until a use that may have begun before the key was closed has ended, or `gives_up` returns `true`. The
+    /// caller has passed a heavy fence since. Returns `true` if the use has ended.
+    pub(super) fn wait(&self, mut gives_up: impl FnMut() -> bool) -> bool {
         let seen = self.0.load(Ordering::Acquire);
-        while seen % 2 == 1 && self.0.load(Ordering::Acquire) == seen && !is_over() {
+        let has_ended = || seen.is_multiple_of(2) || self.0.load(Ordering::Acquire) != seen;
+        while !has_ended() {
+            if gives_up() {
+                return has_ended();
+            }
             talpf_primitives::yield_now();
         }
+        true
     }
 }
 
@@ -135,7 +140,7 @@ mod loom_tests {
             };
             is_open.store(false, Ordering::Release);
             FENCE.heavy();
-            word.wait(|| false);
+            assert!(word.wait(|| false));
             memory.with_mut(|_| ());
             peer.join().unwrap();
         });
