@@ -95,7 +95,7 @@ enum Bench {
         /// Measure only rows whose names begin with ONLY.
         only: String,
     },
-    /// Rails between two processes of this machine: time of a write, and rates of writes and reads.
+    /// Rails between processes of this machine: writes, reads, supersteps, puts, gets, steps of Jacobi.
     Links {
         /// Measure only these rails: `shm`, `packets`, `ofi`.
         #[arg(long = "rail", value_name = "RAIL")]
@@ -119,6 +119,12 @@ enum Bench {
         /// Provider of libfabric.
         #[arg(long, default_value = "")]
         provider: OfiChoice,
+    },
+    /// Process of many that `links` starts.
+    #[command(hide = true)]
+    LinksMember {
+        /// Number of supersteps.
+        steps: usize,
     },
     /// Messages between ranks: latency, bandwidth, message rate, matching, collectives.
     TwoSided {
@@ -235,6 +241,10 @@ fn measure(bench: Bench) -> Result<Report, Error> {
         }
         Bench::LinksPeer { kind, core, run, provider } => {
             links::run_peer(&run, &links::Wanted { kind, choice: provider }, core)?;
+            Ok(Report::new(""))
+        }
+        Bench::LinksMember { steps } => {
+            links::run_member(steps)?;
             Ok(Report::new(""))
         }
         Bench::TwoSided { without_peers, quick } => {

@@ -77,6 +77,14 @@ fn links_measures_every_rail() {
             assert!(figures[&name]["median"].is_f64(), "{name}");
         }
     }
+    for name in [
+        "threads_superstep_us",
+        "threads_jacobi_256_us",
+        "shm_superstep_8_processes_us",
+        "start_8_processes_ms",
+    ] {
+        assert!(figures[format!("links.{name}")]["median"].is_f64(), "{name}");
+    }
     // Without libfabric the command says so.
     let is_there = !String::from_utf8_lossy(&output.stdout).contains("links: without ofi: ");
     let ofi = Some("ofi").filter(|_| is_there);
@@ -90,11 +98,22 @@ fn links_measures_every_rail() {
             "put_8_rate",
             "put_4_mib_rate",
             "get_16_mib_rate",
+            "jacobi_256_us",
+            "jacobi_1024_vs_threads",
         ] {
             let name = format!("links.{rail}_{name}");
             assert!(figures[&name]["median"].as_f64().is_some_and(|value| value > 0.0), "{name}");
         }
     }
+}
+
+#[test]
+fn links_measures_the_rails_asked_for() {
+    let output = bench(&["links", "--quick", "--rail", "packets"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("links.packets_jacobi_1024_us"), "{said}");
+    assert!(!said.contains("links.shm") && !said.contains("processes"), "{said}");
 }
 
 #[test]

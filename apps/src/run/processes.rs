@@ -100,8 +100,20 @@ pub fn join(
     let share = (cores / connected.neighbours.max(1) as usize).max(1);
     let machine = Machine::new(ranks, workers.unwrap_or(share))?;
     JOINED.set(Some(Joined::Rail(connected.rail)));
-    let (process, connections) = (process as usize, connected.connections);
+    let (process, connections) = (process as usize, Some(connected.connections));
     Ok(machine.over(Transport::Processes { process, processes: size, connections }))
+}
+
+/// Creates the machine of all processes that a rail joins, with `workers` workers in this one. The next run of this
+/// thread is over that rail.
+///
+/// **Errors**: [`Error::OutOfRange`]; [`Error::NotDivided`] if `ranks` is not a multiple of the number of
+/// processes.
+pub fn on_rail(rail: Arc<dyn Rail>, ranks: RankCount, workers: usize) -> Result<Machine, Error> {
+    let (process, processes) = (rail.process() as usize, rail.processes() as usize);
+    let machine = Machine::new(ranks.of(processes)?, workers)?;
+    JOINED.set(Some(Joined::Rail(rail)));
+    Ok(machine.over(Transport::Processes { process, processes, connections: None }))
 }
 
 fn connect_by(

@@ -9,14 +9,14 @@ pub enum Transport {
     /// Software verbs, with all ranks in this process.
     #[default]
     Verbs,
-    /// Software verbs over shared memory or TCP, with as many ranks in each process.
+    /// Software verbs over a rail, with as many ranks in each process.
     Processes {
         /// Number of this process.
         process: usize,
         /// Number of processes.
         processes: usize,
-        /// Connections between the processes.
-        connections: Connections,
+        /// Connections between the processes, if we have chosen them.
+        connections: Option<Connections>,
     },
     /// MPI, with as many ranks in each process that `mpirun` has started.
     #[cfg(feature = "mpi")]
@@ -54,10 +54,10 @@ impl Transport {
         false
     }
 
-    /// Returns the connections between processes that we have connected.
+    /// Returns the connections between processes, if we have chosen them.
     pub fn connections(self) -> Option<Connections> {
         match self {
-            Self::Processes { connections, .. } => Some(connections),
+            Self::Processes { connections, .. } => connections,
             _ => None,
         }
     }

@@ -1,12 +1,13 @@
-//! Supersteps and puts of two ranks, each in a process of its own.
+//! Supersteps and puts of two ranks, each in a process of its own, or both in one.
 
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use talpf::{Config, Context, Rank, SyncMode, hook_on_rail};
+use ibverbs_sim::Rail;
+use talpf::{Config, Context, MemorySlot, Rank, SyncMode, exec, hook_on_rail};
 use talpf_runtime::Array;
 
-use super::{IN_SUPERSTEPS, LONG, Wanted, join::join};
+use super::{IN_SUPERSTEPS, IN_SUPERSTEPS_NAMES, LONG, LONG_NAMES};
 use crate::error::Error;
 
 /// Numbers that a window takes.
@@ -29,37 +30,77 @@ pub(super) struct Figures {
     pub(super) gets_gb_s: [f64; LONG.len()],
 }
 
-/// Runs the program of a process, with so many supersteps.
-pub(super) fn run(
-    folder: &Path,
-    wanted: &Wanted,
-    process: u32,
-    steps: usize,
-) -> Result<Figures, Error> {
+impl Figures {
+    /// Passes the name, the unit and the value of each figure to `action`.
+    pub(super) fn for_each(&self, mut action: impl FnMut(String, &'static str, f64)) {
+        action("superstep_us".into(), "us", self.superstep_us);
+        for (name, us) in IN_SUPERSTEPS_NAMES.into_iter().zip(self.supersteps_us) {
+            action(format!("superstep_{name}_us"), "us", us);
+        }
+        action("put_8_rate".into(), "M/s", self.puts_m_s);
+        for (nth, name) in LONG_NAMES.into_iter().enumerate() {
+            action(format!("put_{name}_rate"), "GB/s", self.puts_gb_s[nth]);
+            action(format!("get_{name}_rate"), "GB/s", self.gets_gb_s[nth]);
+        }
+    }
+}
+
+/// Runs the rank of this process, with so many supersteps.
+pub(super) fn run(rail: Arc<dyn Rail>, steps: usize) -> Result<Figures, Error> {
     let mut config = Config::default();
     config.runtime.workers = 1;
-    let rail = join(folder, wanted, process)?;
     Ok(hook_on_rail(rail, config, |ctx| measure(ctx, steps))?)
+}
+
+/// Runs the program with both ranks in this process, each with a worker.
+pub(super) fn run_in_one_process(steps: usize) -> Result<Figures, Error> {
+    let mut config = Config { ranks: 2, ..Config::default() };
+    config.runtime.workers = 2;
+    let figures = exec(config, |ctx| measure(ctx, steps))?;
+    Ok(figures.into_iter().next().unwrap_or_default())
+}
+
+/// Measures supersteps, of which there are so many, in which each rank puts 8 bytes into a window of the next one,
+/// with a known count.
+///
+/// **Units**: microseconds a superstep.
+pub(super) async fn supersteps(ctx: Context, steps: usize) -> Result<f64, talpf::Error> {
+    let inbox = Array::new(ctx.group(), vec![0u64; NUMBERS], NUMBERS)?;
+    let slot = ctx.register_global(&inbox).await?;
+    supersteps_into(&ctx, &inbox, &slot, [steps / 10, steps]).await
+}
+
+/// As [`supersteps`], into a window that there is. The first pass warms up.
+async fn supersteps_into(
+    ctx: &Context,
+    inbox: &Array<u64>,
+    slot: &MemorySlot<u64>,
+    passes: [usize; 2],
+) -> Result<f64, talpf::Error> {
+    let next = Rank((ctx.rank().0 + 1) % ctx.size());
+    let mut us = 0.0;
+    for steps in passes {
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let start = Instant::now();
+        for _ in 0..steps {
+            let round = ctx.round();
+            let sync = ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
+            round.put_copy(&[7], slot.at(next, 0)).await?;
+            drop(round);
+            sync.await?;
+        }
+        us = start.elapsed().as_secs_f64() * 1e6 / steps as f64;
+    }
+    Ok(us)
 }
 
 async fn measure(ctx: Context, steps: usize) -> Result<Figures, talpf::Error> {
     let other = Rank(1 - ctx.rank().0);
     let inbox = Array::new(ctx.group(), vec![0u64; NUMBERS], NUMBERS)?;
     let slot = ctx.register_global(&inbox).await?;
-    let mut figures = Figures::default();
-    // The first pass warms up: it goes round each ring several times.
-    for steps in [steps, 10 * steps] {
-        ctx.sync(SyncMode::DEFAULT).await?;
-        let start = Instant::now();
-        for _ in 0..steps {
-            let round = ctx.round();
-            let sync = ctx.sync(SyncMode::CACHED).window(&inbox.all()).spawn()?;
-            round.put_copy(&[7], slot.at(other, 0)).await?;
-            drop(round);
-            sync.await?;
-        }
-        figures.superstep_us = start.elapsed().as_secs_f64() * 1e6 / steps as f64;
-    }
+    // The first pass goes round each ring several times.
+    let superstep_us = supersteps_into(&ctx, &inbox, &slot, [steps, 10 * steps]).await?;
+    let mut figures = Figures { superstep_us, ..Figures::default() };
     for (nth, bytes) in IN_SUPERSTEPS.into_iter().enumerate() {
         let numbers = bytes / size_of::<u64>();
         let inbox = Array::new(ctx.group(), vec![0u64; numbers], numbers)?;
