@@ -162,7 +162,8 @@ enum Bench {
         #[arg(long, value_name = "S", value_parser = number_within::<u64>(0..=u64::MAX))]
         seed: Option<u64>,
         /// Only kinds of programs whose names begin with one of these: `tasks,puts,messages` are
-        /// random programs, `hostile` are hostile ones. An unknown name lists all kinds.
+        /// random programs, `puts-shm` those that put between processes that share memory, `hostile` are
+        /// hostile ones. An unknown name lists all kinds.
         #[arg(long, value_name = "KINDS", value_delimiter = ',')]
         only: Vec<String>,
         /// Run only the first program, and in this process.

@@ -192,7 +192,7 @@ fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["soak", "--seconds", "0"], "from 1 to 31536000");
     assert_refused(&["soak", "--seed", "x"], "from 0 to 18446744073709551615");
     assert_refused(&["memory", "--tasks", "-1"], "from 1 to 1000000000");
-    assert_refused(&["soak", "--only", "sleep"], "tasks, puts, messages");
+    assert_refused(&["soak", "--only", "sleep"], "tasks, puts-in-process, puts-shm");
 }
 
 #[test]
@@ -247,6 +247,28 @@ fn a_soak_goes_through_all_kinds_of_programs() {
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("seed"), "{said}{wrong}");
     assert!(figures(&json)["soak.tasks.episodes"]["median"].is_f64(), "{said}");
+}
+
+#[test]
+fn a_soak_runs_puts_within_a_process_and_over_rails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("soak.json");
+    let json_name = json.to_str().expect("a name");
+    for fabric in ["in-process", "shm", "ofi"] {
+        let name = format!("puts-{fabric}");
+        let arguments = ["soak", "--only", &name, "--seconds", "1", "--seed", "1"];
+        let output = bench(&[&arguments[..], &["--json", json_name]].concat());
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        if wrong.contains("finding libfabric") {
+            eprintln!("no libfabric: nothing to check");
+            continue;
+        }
+        assert!(output.status.success(), "{name}: {wrong}");
+        let figures = figures(&json);
+        let episodes = |kind: &str| figures[format!("soak.{kind}.episodes")]["median"].as_f64();
+        let (own, other) = (episodes(&name.replace('-', "_")), episodes("tasks"));
+        assert!(own.is_some_and(|own| own > 0.0) && other == Some(0.0), "{name}: {figures}");
+    }
 }
 
 #[test]

@@ -5,6 +5,9 @@
 //! that draws a program, runs it, and compares. A run whose first seed is that of an episode begins
 //! with that episode.
 //!
+//! Programs that put and get run within one process, and in several that shared memory joins, or libfabric where that
+//! is installed. Each is a kind of its own.
+//!
 //! Hostile programs misuse the safe interfaces. They have no serial run: each ends well, with an
 //! expected error, or with a hang report. Each runs in a process of its own, so that a program that
 //! aborts is reported with its seed, and leaked resources do not add up.
@@ -14,6 +17,7 @@ mod graph;
 mod hostile;
 mod messages;
 mod puts;
+mod rails;
 mod rng;
 mod tasks;
 #[cfg(test)]
@@ -50,11 +54,15 @@ pub struct Options {
 type Episode = fn(&mut Rng) -> Result<u64, EpisodeError>;
 
 /// Random programs with their weights.
-const RANDOM: [(u32, &str, Episode); 3] = [
+const RANDOM: [(u32, &str, Episode); 5] = [
     (3 * EACH, "tasks", tasks::episode),
-    (2 * EACH, "puts", puts::episode),
+    (EACH, "puts-in-process", puts::episode_in_process),
+    (EACH, "puts-shm", puts::episode_over_shm),
+    (EACH, OVER_LIBFABRIC, puts::episode_over_ofi),
     (2 * EACH, "messages", messages::episode),
 ];
+/// Name of programs that need libfabric.
+const OVER_LIBFABRIC: &str = "puts-ofi";
 /// Weight of a random program relative to one hostile program.
 const EACH: u32 = 5;
 
@@ -102,10 +110,11 @@ impl EpisodeKind {
 
 /// Runs episodes until the time is over.
 ///
-/// **Errors**: no such kind; the first episode that failed, with its seed. An episode that hangs
-/// ends the process.
+/// **Errors**: no such kind, or a kind that needs libfabric where that is not installed; the first episode that
+/// failed, with its seed. An episode that hangs ends the process.
 pub fn run(options: &Options) -> Result<Report, Error> {
-    let kinds = chosen(&options.only)?;
+    let mut kinds = chosen(&options.only)?;
+    leave_out_libfabric(&mut kinds)?;
     if !options.once {
         print_line(format_args!(
             "# soak of {} s, seed {}, {}",
@@ -119,7 +128,8 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     let end = Duration::from_secs(options.seconds);
     let (mut said, mut seeds) = (start, Rng::new(options.seed));
     let mut seed = options.seed;
-    let mut totals = [("tasks", 0u64, 0u64), ("puts", 0, 0), ("messages", 0, 0), ("hostile", 0, 0)];
+    let names = RANDOM.iter().map(|(_, name, _)| *name).chain(["hostile"]);
+    let mut totals = Vec::from_iter(names.map(|name| (name, 0u64, 0u64)));
     while start.elapsed() < end {
         let rng = &mut Rng::new(seed);
         let kind = rng.pick_weighted(&kinds);
@@ -146,6 +156,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     print_line(format_args!("# {}, all passed", text(&totals)));
     let mut report = Report::new("");
     for (name, episodes, checked) in totals {
+        let name = name.replace('-', "_");
         report.add(&format!("soak.{name}.episodes"), "", vec![episodes as f64]);
         report.add(&format!("soak.{name}.checked"), "", vec![checked as f64]);
     }
@@ -163,6 +174,22 @@ fn chosen(only: &[String]) -> Result<Vec<(u32, EpisodeKind)>, Error> {
     }
     let named = |kind: &EpisodeKind| only.is_empty() || only.iter().any(|name| begins(name, kind));
     Ok(all.into_iter().filter(|(_, kind)| named(kind)).collect())
+}
+
+/// Leaves out programs that need libfabric if that is not installed, and says so.
+///
+/// **Errors**: no other programs were chosen.
+fn leave_out_libfabric(kinds: &mut Vec<(u32, EpisodeKind)>) -> Result<(), Error> {
+    if !kinds.iter().any(|(_, kind)| kind.name == OVER_LIBFABRIC) {
+        return Ok(());
+    }
+    let Err(reason) = rails::find_libfabric() else { return Ok(()) };
+    kinds.retain(|(_, kind)| kind.name != OVER_LIBFABRIC);
+    if kinds.is_empty() {
+        return Err(Error::System { doing: "finding libfabric", reason });
+    }
+    print_line(format_args!("# without {OVER_LIBFABRIC}: {reason}"));
+    Ok(())
 }
 
 /// Runs a hostile program in a process of its own.

@@ -1,18 +1,25 @@
-//! Ranks that put and get in supersteps, compared with running them one rank after another.
+//! Ranks that put and get in supersteps, compared with running them one rank after another. They are in one process, or
+//! in several that a rail joins.
 
-use talpf::{Arrivals, Context, PollingFrequency, Rank, SyncMode, exec};
+use talpf::{Arrivals, Context, PollingFrequency, Rank, SyncMode};
 use talpf_runtime::Array;
 
 use super::episode_error::{EpisodeError, PLANNED, compare};
+use super::rails::Fabric;
 use super::rng::{Rng, mix};
 
-/// Elements of every array, for short and long transfers.
+/// Elements of every array of a program with short transfers.
 const LEN: usize = 600;
+/// Factor by which arrays, and the longest transfers, are longer in others: so long that every rail has its way for
+/// long ones.
+const LONG: usize = 40;
 
 #[derive(Clone, Debug)]
 struct Program {
     ranks: usize,
     mode: SyncMode,
+    /// Factor of the lengths: 1, or [`LONG`].
+    scale: usize,
     rounds: Vec<Vec<Operation>>,
     /// Rank of which a task fails, and the round of the failure.
     failure: Option<(usize, usize)>,
@@ -48,7 +55,19 @@ struct Memory {
     got: Vec<u64>,
 }
 
-pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
+pub(super) fn episode_in_process(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    episode(rng, Fabric::InProcess)
+}
+
+pub(super) fn episode_over_shm(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    episode(rng, Fabric::Shm)
+}
+
+pub(super) fn episode_over_ofi(rng: &mut Rng) -> Result<u64, EpisodeError> {
+    episode(rng, Fabric::Ofi)
+}
+
+fn episode(rng: &mut Rng, fabric: Fabric) -> Result<u64, EpisodeError> {
     let program = Program::draw(rng);
     let config = talpf::Config {
         ranks: program.ranks as u32,
@@ -57,10 +76,13 @@ pub(super) fn episode(rng: &mut Rng) -> Result<u64, EpisodeError> {
             (4, PollingFrequency::Adaptive),
             (1, PollingFrequency::Every(std::time::Duration::from_micros(20))),
         ]),
+        // With such a check, windows give no tickets ahead.
+        check_conflicts: rng.one_in(3),
         runtime: super::runtime(rng),
         ..talpf::Config::default()
     };
-    let ended = exec(config, |ctx| run(ctx, program.clone()));
+    let processes = fabric.processes(rng, program.ranks);
+    let ended = fabric.exec(processes, config, |ctx| run(ctx, program.clone()));
     let found = match (ended, program.failure) {
         (Ok(found), None) => found,
         (Ok(_), Some(_)) => {
@@ -84,28 +106,30 @@ impl Program {
         let arrivals = rng.pick(&[Arrivals::Default, Arrivals::Cached, Arrivals::Msg(0)]);
         let (barrier, ack) = (rng.one_in(2), rng.one_in(2));
         let mode = SyncMode { arrivals, barrier, ack };
-        let first = Self::round(rng, ranks);
+        let scale = if rng.one_in(4) { LONG } else { 1 };
+        let first = Self::round(rng, ranks, scale);
         let mut rounds = vec![first.clone()];
         for _ in 0..rng.below(12) {
             let remembers = arrivals == Arrivals::Cached;
-            rounds.push(if remembers { first.clone() } else { Self::round(rng, ranks) });
+            rounds.push(if remembers { first.clone() } else { Self::round(rng, ranks, scale) });
         }
         let failure = rng.one_in(8).then(|| (rng.below(ranks), rng.below(rounds.len())));
-        Program { ranks, mode, rounds, failure, awaits: rng.one_in(3) }
+        Program { ranks, mode, scale, rounds, failure, awaits: rng.one_in(3) }
     }
 
-    fn round(rng: &mut Rng, ranks: usize) -> Vec<Operation> {
+    fn round(rng: &mut Rng, ranks: usize, scale: usize) -> Vec<Operation> {
+        let elements = LEN * scale;
         let mut used = vec![[0; 2]; ranks];
         let mut operations = Vec::new();
         for _ in 0..rng.below(8 * ranks) {
             let (verb, rank, peer) =
                 (*rng.pick_weighted(&VERBS), rng.below(ranks), rng.below(ranks));
-            let longest = rng.pick(&[1, 8, 32, 300]);
-            let (from, end) = rng.part(LEN, longest);
+            let longest = rng.pick(&[1, 8, 32, elements / 2]);
+            let (from, end) = rng.part(elements, longest);
             let written = if verb == Verb::Put { peer } else { rank };
             let used = &mut used[written][verb as usize];
             let (to, len) = (*used + rng.below(3), end - from);
-            if to + len <= LEN {
+            if to + len <= elements {
                 *used = to + len;
                 operations.push(Operation { verb, rank, peer, from, to, len });
             }
@@ -122,7 +146,8 @@ impl Program {
     }
 
     fn serial(&self) -> Vec<Memory> {
-        let mut ranks: Vec<Memory> = (0..self.ranks).map(Memory::new).collect();
+        let memory = |rank| Memory::new(rank, self.scale);
+        let mut ranks: Vec<Memory> = (0..self.ranks).map(memory).collect();
         for round in &self.rounds {
             for &Operation { verb, rank, peer, from, to, len } in round {
                 if verb == Verb::Put {
@@ -142,8 +167,9 @@ impl Program {
 }
 
 impl Memory {
-    fn new(rank: usize) -> Self {
-        let numbers = |salt: u64| (0..LEN as u64).map(move |at| mix(at, salt << 8 | rank as u64));
+    fn new(rank: usize, scale: usize) -> Self {
+        let elements = (LEN * scale) as u64;
+        let numbers = |salt: u64| (0..elements).map(move |at| mix(at, salt << 8 | rank as u64));
         let [values, inbox, shown, got] = [1, 2, 3, 4].map(|salt| numbers(salt).collect());
         Memory { values, inbox, shown, got }
     }
@@ -151,16 +177,16 @@ impl Memory {
 
 /// Mixes all arrays, so that every element depends on every other one.
 fn compute(values: &mut [u64], shown: &mut [u64], inbox: &[u64], got: &[u64]) {
-    for at in 0..LEN {
-        values[at] = mix(values[at], inbox[at] ^ got[LEN - 1 - at]);
+    for at in 0..values.len() {
+        values[at] = mix(values[at], inbox[at] ^ got[got.len() - 1 - at]);
         shown[at] = mix(shown[at], values[at]);
     }
 }
 
 async fn run(ctx: Context, program: Program) -> Result<Memory, EpisodeError> {
     let rank = ctx.rank().0 as usize;
-    let Memory { values, inbox, shown, got } = Memory::new(rank);
-    let array = |values, tile| Array::new(ctx.group(), values, tile);
+    let Memory { values, inbox, shown, got } = Memory::new(rank, program.scale);
+    let array = |values, tile: usize| Array::new(ctx.group(), values, tile * program.scale);
     let (values, inbox) = (array(values, 37)?, array(inbox, 200)?);
     let (shown, got) = (array(shown, 600)?, array(got, 11)?);
     ctx.register_local(&values)?;
