@@ -92,6 +92,16 @@ impl Operation {
         self.is_atomic() || matches!(self, Self::Read { .. })
     }
 
+    /// Returns the memory of the peer whose data returns, if any does.
+    pub(crate) const fn source(&self) -> Option<RemoteAddress> {
+        match *self {
+            Self::Read { remote }
+            | Self::FetchAdd { remote, .. }
+            | Self::CompareSwap { remote, .. } => Some(remote),
+            _ => None,
+        }
+    }
+
     #[inline]
     pub(crate) const fn is_atomic(&self) -> bool {
         matches!(self, Self::FetchAdd { .. } | Self::CompareSwap { .. })

@@ -77,7 +77,7 @@ impl fmt::Display for PollingFrequency {
     }
 }
 
-/// What serves the ranks of other processes: carries out their requests and takes in what they send.
+/// Server of the ranks of other processes: it carries out their requests and takes in what they send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Progress {
     /// Idle workers, and workers between two tasks. While all are in long tasks nothing is served.
@@ -102,7 +102,7 @@ pub struct Config {
     pub runtime: talpf_runtime::Config,
     /// Polling frequency of the ranks.
     pub polling: PollingFrequency,
-    /// What serves the ranks of other processes.
+    /// Server of the ranks of other processes.
     pub progress: Progress,
     /// Completions taken from a queue at once (`POLL_BATCH` of the thesis).
     pub poll_batch: usize,

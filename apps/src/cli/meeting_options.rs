@@ -48,12 +48,12 @@ pub(super) struct MeetingOptions {
     #[arg(long, value_name = "SECONDS", value_parser = number_within(1..=86400))]
     peer_timeout: Option<usize>,
 
-    /// What serves other processes [default: workers]
+    /// Server of other processes in this one [default: workers]
     #[arg(long, value_name = "SERVER")]
     progress: Option<ServedBy>,
 }
 
-/// What serves other processes.
+/// Server of other processes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ServedBy {
     /// Idle workers, and workers between two tasks

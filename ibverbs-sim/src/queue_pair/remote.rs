@@ -178,13 +178,11 @@ impl QueuePairCore {
             return AttemptError::UnderWay;
         }
         let (psn, remote) = (requester.next_psn, requester.remote);
-        let local = match request.operation {
+        let local = match is_delivered {
             // The packet only keeps the order of completions.
-            operation if is_delivered && operation.returns_data() => {
-                LocalBuffer::Delivered { length: 0 }
-            }
-            _ if is_delivered => LocalBuffer::Delivered { length },
-            _ => local,
+            true if request.operation.returns_data() => LocalBuffer::Delivered { length: 0 },
+            true => LocalBuffer::Delivered { length },
+            false => local,
         };
         self.send_request(process, remote, psn, request, local, deferred);
         requester.next_psn = (psn + 1) & PSN_MASK;
@@ -208,15 +206,9 @@ impl QueuePairCore {
     ) {
         let payload = if let LocalBuffer::Inline(bytes) = local { bytes } else { &[] };
         let is_delivered = matches!(local, LocalBuffer::Delivered { .. });
-        let operation = match request.operation {
-            Operation::Read { remote }
-            | Operation::FetchAdd { remote, .. }
-            | Operation::CompareSwap { remote, .. }
-                if is_delivered =>
-            {
-                Operation::Write { remote }
-            }
-            operation => operation,
+        let operation = match request.operation.source() {
+            Some(remote) if is_delivered => Operation::Write { remote },
+            _ => request.operation,
         };
         let packet = Request {
             to: remote,

@@ -43,16 +43,16 @@ pub(crate) enum Sleep {
     Naps,
 }
 
-/// The rail's events, and what they wake.
+/// Events of the rail, with the sleeper that they wake.
 pub(super) struct EventWatch {
-    sleeper: Waiting,
+    sleeper: EventSleeper,
     armed: ArmedFlag,
     /// Started with the first sleep; `None` if it cannot be started.
     watched: OnceLock<Option<Arc<Watched>>>,
 }
 
-/// What sleeps until an event of the rail.
-pub(super) enum Waiting {
+/// Sleeper that an event of the rail wakes.
+pub(super) enum EventSleeper {
     /// The polling task of a rank.
     Task(Weak<LocalPeer>),
     /// A thread that sleeps on this event, too.
@@ -87,7 +87,7 @@ impl ArmedFlag {
 }
 
 impl EventWatch {
-    pub(super) fn new(sleeper: Waiting) -> Self {
+    pub(super) fn new(sleeper: EventSleeper) -> Self {
         EventWatch { sleeper, armed: ArmedFlag::new(), watched: OnceLock::new() }
     }
 
@@ -99,22 +99,22 @@ impl EventWatch {
         }
     }
 
-    /// Wakes what sleeps.
+    /// Wakes the sleeper.
     pub(super) fn wake(&self) {
         match &self.sleeper {
-            Waiting::Task(peer) => {
+            EventSleeper::Task(peer) => {
                 if let Some(peer) = peer.upgrade() {
                     peer.wake_poller();
                 }
             }
             // A full event is readable.
-            Waiting::Thread(event) => drop(rustix::io::write(event, &1u64.to_ne_bytes())),
+            EventSleeper::Thread(event) => drop(rustix::io::write(event, &1u64.to_ne_bytes())),
         }
     }
 
     /// Arms the rail, for a task that has announced its sleep and has polled since.
     pub(super) fn arm(&self, device: &Device) -> Sleep {
-        let Waiting::Task(peer) = &self.sleeper else { return Sleep::Naps };
+        let EventSleeper::Task(peer) = &self.sleeper else { return Sleep::Naps };
         let watched = self.watched.get_or_init(|| Watched::start(peer).ok());
         let Some(watched) = watched else { return Sleep::Naps };
         self.armed.set();

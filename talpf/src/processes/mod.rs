@@ -64,6 +64,7 @@ mod inbox_grant;
 mod loss;
 mod notified_put;
 mod placement;
+mod progress;
 mod progress_thread;
 mod put_list;
 mod remote_peer;
@@ -77,7 +78,7 @@ mod window_requests;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ibverbs_sim::Device;
 use talpf_primitives::{Mutex, TryLock};
@@ -89,7 +90,7 @@ use self::control_message::{ControlMessage, Envelope};
 pub(crate) use self::distribution::Distribution;
 use self::eager_put::EagerPut;
 pub(crate) use self::event_watch::Sleep;
-use self::event_watch::{EventWatch, Waiting};
+use self::event_watch::{EventSleeper, EventWatch};
 pub(crate) use self::progress_thread::ProgressThread;
 use self::put_list::{ListedPut, PutList};
 pub(crate) use self::remote_peer::RemotePeer;
@@ -165,8 +166,8 @@ impl Processes {
         let own = peers.locals().next();
         let has_thread = thread.is_some();
         let sleeper = thread.map_or_else(
-            || Waiting::Task(own.map(Arc::downgrade).unwrap_or_default()),
-            Waiting::Thread,
+            || EventSleeper::Task(own.map(Arc::downgrade).unwrap_or_default()),
+            EventSleeper::Thread,
         );
         let events = Arc::new(EventWatch::new(sleeper));
         let watch = Arc::downgrade(&events);
@@ -274,120 +275,10 @@ impl Processes {
         self.peers.remotes().for_each(RemotePeer::clear);
     }
 
-    /// Returns `true` if what other processes do is announced by an event.
-    pub(crate) fn has_event(&self) -> bool {
-        self.device.has_event()
-    }
-
-    /// Prepares the sleep of the polling task, which was announced. The caller has made progress since.
-    pub(crate) fn prepare_sleep(&self) -> Sleep {
-        if self.waits_for_progress() { Sleep::Naps } else { self.events.arm(&self.device) }
-    }
-
-    /// As [`Processes::prepare_sleep`], for a thread that sleeps on `epoll`.
-    fn prepare_sleep_on(&self, epoll: &OwnedFd) -> Sleep {
-        if self.waits_for_progress() { Sleep::Naps } else { event_watch::arm(&self.device, epoll) }
-    }
-
-    /// Returns `true` if something waits for progress that no event announces.
-    fn waits_for_progress(&self) -> bool {
-        let waits = |peer: &RemotePeer| peer.waits_for_progress();
-        self.has_unposted.load(Ordering::Acquire) || self.peers.remotes().any(waits)
-    }
-
-    /// Makes progress, for a polling task or a thread of the program, unless a thread serves the other processes.
-    /// Returns `true` if packets have arrived; `false` while another thread makes progress.
-    pub(crate) fn progress(&self) -> bool {
-        !self.has_thread && self.pass()
-    }
-
-    /// Makes progress, for the thread that serves the other processes, and advances the ranks that something has come
-    /// for. Returns `true` if packets have arrived.
-    fn serve(&self) -> bool {
-        let has_come = self.pass();
-        let has_news =
-            |peer: &&LocalPeer| !peer.endpoint.arrived.is_empty() || peer.doorbell.is_rung();
-        let ranks = self.here().filter(has_news).map(|peer| peer.rank);
-        ranks.for_each(|rank| self.peers.progress_for(rank));
-        has_come
-    }
-
-    /// Handles what other processes have sent, and posts the operations that they have granted.
-    /// Returns `true` if packets have arrived; `false` while another thread does this.
-    fn pass(&self) -> bool {
-        let Some(progressing) = self.progressing.try_lock() else {
-            return false;
-        };
-        let taken = self.device.progress_and(|from, bytes| self.handle_message(from, bytes));
-        self.events.note_progress();
-        if let Err(error) = &taken {
-            self.failure.fail(&[self.speaker()], &Error::Device(error.clone()));
-        }
-        if let Some(panic) = self.wire.as_ref().and_then(|wire| wire.panic()) {
-            self.failure
-                .fail_with_reason(self.speaker(), &format!("the wire has panicked: {panic}"));
-        }
-        if self.has_unposted.load(Ordering::Relaxed) {
-            self.post_unposted();
-        }
-        for peer in self.peers.remotes() {
-            peer.post_granted();
-            peer.ask_if_due(&self.clock);
-            peer.report_landed();
-            if peer.has_vanished() && !self.failure.has_failed() {
-                let reason = loss::reason(peer, &self.peers);
-                control_plane::loses(peer.rank, &reason);
-                self.failure.fail_with_reason(peer.rank, &reason);
-            }
-        }
-        let has_come = taken.is_ok_and(|packets| packets > 0);
-        if has_come {
-            self.ring_for_responses();
-        }
-        self.termination.note_pass();
-        drop(progressing);
-        if has_come {
-            self.notify_others();
-        }
-        self.wake_rung();
-        has_come
-    }
-
     /// Iterates over the ranks of this process.
     #[inline]
     fn here(&self) -> impl Iterator<Item = &LocalPeer> {
         self.distribution.here().filter_map(|rank| self.peers.local(Rank(rank)))
-    }
-
-    /// Rings the doorbells of the ranks of this process whose syncs wait for responses, or whose operations for
-    /// credit: some may have come.
-    fn ring_for_responses(&self) {
-        fence(Ordering::SeqCst);
-        for peer in self.here() {
-            peer.ring_for_credit();
-            if peer.awaits_responses.take() {
-                peer.ring_doorbell();
-            }
-        }
-    }
-
-    /// Wakes the polling tasks of the ranks of this process whose doorbells are rung: responses may have come
-    /// for them, or a granted operation was posted, which no completion may announce.
-    #[inline]
-    fn wake_rung(&self) {
-        self.here().filter(|peer| peer.doorbell.is_rung()).for_each(LocalPeer::wake_poller);
-    }
-
-    /// Notifies the ranks of this process that something has come for, except the only one, whose
-    /// thread this is.
-    fn notify_others(&self) {
-        if self.distribution.here().len() == 1 {
-            return;
-        }
-        let has_news =
-            |peer: &&LocalPeer| !peer.endpoint.arrived.is_empty() || peer.doorbell.is_rung();
-        let ranks = self.here().filter(has_news).map(|peer| peer.rank);
-        ranks.for_each(|rank| self.peers.notify_waiting(rank));
     }
 
     /// Returns the message of another process, if its ranks are those of that process and of this one.
@@ -530,19 +421,6 @@ impl Processes {
         }
         own.ring_doorbell();
         Ok(())
-    }
-
-    /// Passes eager puts to the windows again that found no room in the queue pair.
-    fn post_unposted(&self) {
-        let mut unposted = self.unposted.lock();
-        while let Some(put) = unposted.pop_front() {
-            match self.peers.land(put.request, put.claim, true, put) {
-                Outcome::Posted(_) | Outcome::Parked => {}
-                Outcome::Retry(put) => return unposted.push_front(put),
-                Outcome::Refused(put) => put.refuse(),
-            }
-        }
-        self.has_unposted.store(false, Ordering::Release);
     }
 
     /// Passes an operation of a remote rank to the windows of this one.

@@ -60,7 +60,7 @@ enum Point {
     /// Before a message of a superstep of short puts.
     Superstep,
     /// Before it says that its program has ended.
-    Goodbye,
+    Finish,
 }
 
 /// A run in which a process is killed.
@@ -79,7 +79,7 @@ impl Point {
         (Self::Grant, "grant"),
         (Self::Ticket, "ticket"),
         (Self::Superstep, "superstep"),
-        (Self::Goodbye, "goodbye"),
+        (Self::Finish, "finish"),
     ];
 
     fn name(self) -> &'static str {
@@ -156,7 +156,7 @@ impl Rail for DeadlyRail {
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
         self.pass(Point::Superstep);
         if has(FINISHED, bytes) {
-            self.pass(Point::Goodbye);
+            self.pass(Point::Finish);
         }
         self.rail.send(to, bytes)
     }
@@ -284,7 +284,7 @@ async fn main(ctx: Context, point: Point) -> Result<(), Error> {
         Point::Superstep => (SyncMode::CACHED, &one),
         _ => (SyncMode::DEFAULT, &all),
     };
-    let rounds = if point == Point::Goodbye { ROUNDS } else { usize::MAX };
+    let rounds = if point == Point::Finish { ROUNDS } else { usize::MAX };
     for _ in 0..rounds {
         for peer in (0..processes).filter(|peer| *peer != me) {
             ctx.put(part, slot.at(Rank(peer), PART * me as usize))?;
@@ -380,7 +380,7 @@ fn a_process_that_is_killed_with_a_ticket_is_named_by_all_others() {
 #[test]
 fn a_process_that_is_killed_before_it_has_finished_is_named_by_all_others() {
     for victim in 0..3 {
-        kills(Point::Goodbye, [3, victim], [0]);
+        kills(Point::Finish, [3, victim], [0]);
     }
 }
 
