@@ -3,7 +3,8 @@
 
 use std::{io, os::fd::BorrowedFd, ptr::NonNull};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use talpf_primitives::HUGE_PAGE;
 
 use super::{
     keys::KeySlot,
@@ -41,15 +42,47 @@ unsafe impl Words for UseWords {}
 unsafe impl Words for Ring {}
 
 impl Mapping {
-    /// Maps a file, which is as long as its layout says and cannot become shorter.
+    /// Maps a file, which is as long as its layout says and cannot become shorter. The mapping begins at a huge page.
     pub(super) fn new(file: BorrowedFd<'_>, layout: Layout) -> io::Result<Self> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let room = layout.length + HUGE_PAGE;
         // SAFETY: the kernel chooses an address where nothing is mapped.
-        let start = unsafe {
-            mmap(std::ptr::null_mut(), layout.length, access, MapFlags::SHARED, file, 0)?
+        let free =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), room, ProtFlags::empty(), flags)? };
+        let before = free.addr().next_multiple_of(HUGE_PAGE) - free.addr();
+        let place = free.wrapping_byte_add(before);
+        let (access, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
+        // SAFETY: the place lies in what was just mapped, which nobody uses.
+        let start = unsafe { mmap(place, layout.length, access, flags, file, 0) };
+        let start = match start {
+            Ok(start) => start,
+            Err(error) => {
+                // SAFETY: as above.
+                unsafe { munmap(free, room)? };
+                return Err(error.into());
+            }
         };
+        let behind = place.wrapping_byte_add(layout.length);
+        for (unused, bytes) in [(free, before), (behind, HUGE_PAGE - before)] {
+            if bytes > 0 {
+                // SAFETY: as above: it is what lies around the mapping.
+                unsafe { munmap(unused, bytes)? };
+            }
+        }
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, layout })
+    }
+
+    /// Asks the kernel for huge pages in a part of the file, of which each has a page with content; whatever the
+    /// settings of the machine are for memory that is shared. A hint: Linux before 6.1 has none.
+    pub(super) fn prefer_huge_pages(&self, offset: usize, length: usize) {
+        if offset + length <= self.layout.length {
+            // SAFETY: the part lies in the mapping, and its content stays.
+            let start = unsafe { self.start.add(offset) };
+            // SAFETY: as above.
+            unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_COLLAPSE) };
+        }
     }
 
     pub(super) fn layout(&self) -> &Layout {

@@ -1,6 +1,6 @@
-#![allow(unsafe_code, reason = "the contract of the trait is passed on to those who copy")]
 //! The rail itself: its peers, its registrations, and the thread that polls. It has over 400 lines, as the
 //! trait has many functions.
+#![allow(unsafe_code, reason = "the contract of the trait is passed on to those who copy")]
 
 use std::{
     io,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
-use talpf_primitives::Mutex;
+use talpf_primitives::{HUGE_PAGE, Mutex};
 
 use super::{
     layout::{Layout, PAGE},
@@ -43,9 +43,14 @@ impl MemoryFile {
     }
 
     fn allocate(&self, length: usize) -> io::Result<usize> {
+        // A long segment begins at a huge page.
+        let boundary = if length >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
         let mut free = self.free.lock();
-        let fits = |(_, size): &(&usize, &usize)| **size >= length;
-        let Some((&offset, &size)) = free.iter().find(fits) else {
+        let fitting = free.iter().find_map(|(&start, &size)| {
+            let offset = start.next_multiple_of(boundary);
+            (offset + length <= start + size).then_some((start, size, offset))
+        });
+        let Some((start, size, offset)) = fitting else {
             let all = self.mapping.layout().length - self.mapping.layout().segments;
             let left: usize = free.values().sum();
             let text = format!(
@@ -54,14 +59,41 @@ impl MemoryFile {
             );
             return Err(io::Error::new(ErrorKind::OutOfMemory, text));
         };
-        // Memory that is missing is an error here, and no signal at the first store.
-        let none = FallocateFlags::empty();
-        rustix::fs::fallocate(&self.file, none, offset as u64, length as u64)?;
-        free.remove(&offset);
-        if size > length {
-            free.insert(offset + length, size - length);
+        self.make_present(offset, length)?;
+        free.remove(&start);
+        let (before, behind) = (offset - start, start + size - (offset + length));
+        for (start, size) in [(start, before), (offset + length, behind)] {
+            if size > 0 {
+                free.insert(start, size);
+            }
         }
         Ok(offset)
+    }
+
+    /// Has the kernel give memory to a part of the file, in huge pages where it is long enough and the kernel has them.
+    /// Memory that is missing is an error here, and no signal at the first store.
+    fn make_present(&self, offset: usize, length: usize) -> io::Result<()> {
+        let give = |offset: usize, length: usize| {
+            let none = FallocateFlags::empty();
+            rustix::fs::fallocate(&self.file, none, offset as u64, length as u64)
+        };
+        let whole = length / HUGE_PAGE * HUGE_PAGE;
+        let mut huge_pages = (offset..offset + whole).step_by(HUGE_PAGE);
+        if whole > 0 && huge_pages.all(|page| give(page, PAGE).is_ok()) {
+            self.mapping.prefer_huge_pages(offset, whole);
+        }
+        let given = give(offset, length);
+        if given.is_err() {
+            self.take_back(offset, length);
+        }
+        Ok(given?)
+    }
+
+    /// Gives the memory of a part of the file back to the kernel.
+    fn take_back(&self, offset: usize, length: usize) {
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // A file that keeps the memory is as good, only larger.
+        let _ = rustix::fs::fallocate(&self.file, hole, offset as u64, length as u64);
     }
 
     /// Keeps a part for ever.
@@ -74,9 +106,7 @@ impl MemoryFile {
         if self.kept.lock().iter().any(is_inside) {
             return;
         }
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // A file that keeps the memory is as good, only larger.
-        let _ = rustix::fs::fallocate(&self.file, hole, offset as u64, length as u64);
+        self.take_back(offset, length);
         let mut free = self.free.lock();
         if let Some(size) = free.remove(&(offset + length)) {
             length += size;

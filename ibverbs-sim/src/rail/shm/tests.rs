@@ -10,6 +10,7 @@ use std::{
 };
 
 use proptest::{collection::vec, prelude::*};
+use talpf_primitives::HUGE_PAGE;
 
 use super::{ShmConfig, ShmRail, ShmSegment, join::address, local::LocalEnd};
 use crate::{
@@ -32,6 +33,48 @@ fn losses(rail: &ShmRail) -> Vec<LossReason> {
         }
     });
     losses
+}
+
+/// Returns the kilobytes of huge pages of the mapping that an address lies in.
+fn huge_kilobytes(address: usize) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let is_it = |line: &&str| {
+        let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        range.is_some_and(|(start, end)| {
+            number(start).is_some_and(|start| start <= address)
+                && number(end).is_some_and(|end| address < end)
+        })
+    };
+    let mut lines = maps.lines().skip_while(|line| !is_it(line));
+    let line = lines.find_map(|line| line.strip_prefix("ShmemPmdMapped:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+#[test]
+fn long_segments_are_in_huge_pages_where_the_kernel_has_them() {
+    const LONG: usize = 3 * HUGE_PAGE + HUGE_PAGE / 2;
+    let config = ShmConfig { segment_bytes: 64 << 20, ..ShmConfig::default() };
+    let rails = ShmRail::mesh(1, &config).unwrap();
+    let _short = rails[0].allocate(1).unwrap();
+    for byte in [1u8, 2] {
+        let long = [0; 2].map(|_| rails[0].allocate(LONG).unwrap());
+        for segment in &long {
+            let start = segment.memory().cast::<u8>();
+            assert!(start.addr().get().is_multiple_of(HUGE_PAGE));
+            // SAFETY: the segment has so many bytes, which nobody else uses.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), LONG) };
+            assert!(bytes.iter().all(|byte| *byte == 0));
+            bytes.fill(byte);
+        }
+        let kilobytes = huge_kilobytes(long[0].memory().cast::<u8>().addr().get());
+        eprintln!("{kilobytes} kB of huge pages in two segments of {LONG} bytes");
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let mut numbers = release.split('.').map(|number| number.parse::<u32>());
+        let is_able = matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 1));
+        let has_any = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+        assert!(kilobytes > 0 || !is_able || !has_any, "{release}");
+    }
 }
 
 /// A peer that was stopped as it copied may go on after it was given up.
