@@ -83,9 +83,9 @@ pub enum Progress {
     /// Idle workers, and workers between two tasks. While all are in long tasks nothing is served.
     #[default]
     Workers,
-    /// A thread of its own, whatever workers do. It sleeps until something arrives, so the first of several
-    /// messages takes a wake-up longer than with an idle worker; and it needs a core meanwhile. Only over rails
-    /// with an event, and of no effect in a run of one process.
+    /// A thread of its own in their place, whatever they do. It polls until nothing has come for 0.1 ms, for which it
+    /// needs a core, and then sleeps until something arrives: the first of several messages takes a wake-up longer than
+    /// with an idle worker. Only over rails with an event, and of no effect in a run of one process.
     Thread,
 }
 

@@ -538,8 +538,8 @@ pub enum Error {
         /// The call.
         call: &'static str,
     },
-    /// The thread that serves other processes needs a rail with an event, such as shared memory, TCP or libfabric.
-    #[error("a thread that serves other processes needs a transport with an event, not MPI")]
+    /// The thread that serves other processes needs a rail with an event, such as shared memory or TCP.
+    #[error("a thread that serves other processes needs an event of the transport, which has none")]
     NoEvent,
     /// The thread that serves other processes cannot be started.
     #[error("the thread that serves other processes cannot be started: {0}")]

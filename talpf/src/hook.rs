@@ -165,7 +165,7 @@ where
         .processes()
         .zip(event)
         .map(|(processes, event)| ProgressThread::start(Arc::clone(processes), event));
-    let thread = thread.transpose()?;
+    let thread = thread.transpose().inspect_err(|_| world.clear())?;
     let judge = Arc::downgrade(&world);
     runtime.judge_hangs(move || {
         let world = judge.upgrade();

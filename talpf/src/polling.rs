@@ -73,6 +73,9 @@ impl Service for Poller {
             own.endpoint.context.advance(sender.group.clock().now_ns());
         }
         let found = receiver.poll();
+        if !found && let Some(others) = receiver.processes() {
+            others.leave_to_thread();
+        }
         let passes = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(passes, Ordering::Relaxed);
         if passes.is_multiple_of(PASSES) {

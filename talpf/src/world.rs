@@ -228,8 +228,9 @@ fn peers_of(
     };
     let mut endpoints = endpoints.into_iter();
     let peer = |rank: u32| match remotes {
-        Some(Remotes { device, distribution, .. }) if !here.contains(&rank) => {
-            let peer = RemotePeer::new(Rank(rank), *distribution, device, config.credits);
+        Some(Remotes { device, distribution, thread, .. }) if !here.contains(&rank) => {
+            let limits = (config.credits, thread.clone());
+            let peer = RemotePeer::new(Rank(rank), *distribution, device, limits);
             Some(Peer::Remote(peer))
         }
         _ => Some(local(Rank(rank), endpoints.next()?)),

@@ -58,7 +58,7 @@ pub(super) struct MeetingOptions {
 enum ServedBy {
     /// Idle workers, and workers between two tasks
     Workers,
-    /// A thread of its own as well, for tasks that compute for long
+    /// A thread of its own, for tasks that compute for long
     Thread,
 }
 

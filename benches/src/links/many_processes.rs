@@ -53,7 +53,7 @@ pub(super) fn run(steps: usize) -> Result<Figures, Error> {
     }
     let met = start.elapsed();
     let superstep = members[0].line()?;
-    for member in members {
+    for member in &mut members {
         member.end()?;
     }
     if let Ok(served) = server.join() {
@@ -114,13 +114,21 @@ impl Member {
         }
     }
 
-    fn end(mut self) -> Result<(), Error> {
+    fn end(&mut self) -> Result<(), Error> {
         let ended = self.process.wait();
         let status = ended.map_err(|reason| Error::System { doing: "ending a process", reason })?;
         match status.success() {
             true => Ok(()),
             false => Err(Error::Failed { command: COMMAND.into(), status, output: String::new() }),
         }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // It has ended, unless something else has failed.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io::Error as IoError;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
@@ -61,7 +62,8 @@ impl Fabric {
             match ended {
                 Ok(Ok(of_ranks)) => results.extend(of_ranks),
                 Ok(Err(error)) => errors.push(format!("process {process}: {error}")),
-                Err(_) => errors.push(format!("process {process} panicked")),
+                // No planned failure is a panic of a process.
+                Err(panic) => resume_unwind(panic),
             }
         }
         if errors.is_empty() { Ok(results) } else { Err(EpisodeError(errors.join("; "))) }

@@ -279,7 +279,9 @@ impl Meeting {
         let name = format!("{high:x}-{low:x}");
         let number = neighbours.iter().position(|process| *process == self.process);
         let (number, count) = (number.unwrap_or(0) as u32, neighbours.len() as u32);
-        ShmRail::join(&name, number, count, self.timeout, &ShmConfig::default())
+        // Devices have packets for memory that is no segment.
+        let config = ShmConfig { kernel_copies: false, ..ShmConfig::default() };
+        ShmRail::join(&name, number, count, self.timeout, &config)
             .map_err(|source| self.failed(Fabric::Shm, source))
     }
 

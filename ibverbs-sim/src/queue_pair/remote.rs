@@ -15,8 +15,8 @@
 //! (`port::mapped`): a write or read with nothing under way before it ends in its post, and a long
 //! write with an immediate sends a packet without data, as does a write or read behind such ones. Data is
 //! copied only while no earlier request has its effect by a packet, so the order of effects is that
-//! of posting. A word is changed at once as well, and by no packet that is sent again. An empty write has no effect but its notice. Much data waits for the acknowledgement of the requests
-//! before it, rather than that a packet carries it. A request that is sent again has its data in the packet.
+//! of posting. A word is changed at once as well. An empty write has no effect but its notice. Much data waits for the acknowledgement of the requests
+//! before it, rather than that a packet carries it. A request that is sent again has its data in the packet, unless it has changed a word.
 //!
 //! A rail that carries out long writes and reads (`Rail::write_long`, `Rail::read_long`) moves the data of such a
 //! request, also of several at a time. Only then its packet is sent, without data, and after it those behind

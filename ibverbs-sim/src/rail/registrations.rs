@@ -96,10 +96,16 @@ impl Registrations {
 
     /// Ends a registration.
     pub(super) fn remove(&self, key: KeyNumber) -> Result<(), RailError> {
+        self.retire(key)?;
+        self.0.write().free.push(key.index as u32);
+        Ok(())
+    }
+
+    /// Ends a registration whose index no other one gets.
+    pub(super) fn retire(&self, key: KeyNumber) -> Result<(), RailError> {
         let mut all = self.0.write();
         let entry = all.entries.get_mut(key.index).filter(|entry| entry.is(key));
         entry.ok_or(RailError::NotRegistered)?.memory = None;
-        all.free.push(key.index as u32);
         Ok(())
     }
 

@@ -198,7 +198,7 @@ impl OpenRound {
     /// once the window is open an `await` ends at its first poll and does not suspend its task,
     /// unless another thread makes progress for this rank at that moment. One that comes before
     /// its window, or goes to another process, suspends. Over shared memory, this process changes a number of a raw
-    /// slot itself if the array has 4 KiB or more; the owner takes in one such operation after the other.
+    /// slot itself if the array has 4 KiB or more, once its operations before were taken in by the owner.
     /// **Errors**: as [`OpenRound::get`]; a result that is not one element.
     /// **Source**: thesis, chapter 5.2.
     pub fn fetch_and_add<G: Destination<Element = u64>>(

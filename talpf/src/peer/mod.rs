@@ -154,6 +154,7 @@ impl Peers {
                 let outcome = peer.request_window(request, claim, operation);
                 if matches!(outcome, Outcome::Parked) && peer.waits_for_progress() {
                     // It may wait for a ticket, which nothing announces if none comes.
+                    peer.wake_thread();
                     self.local(claim.source).into_iter().for_each(LocalPeer::wake_poller);
                 }
                 return outcome;

@@ -38,6 +38,14 @@ impl Processes {
         !self.has_thread && self.pass()
     }
 
+    /// Leaves what waits for progress, and no event announces, to the thread that serves the other processes, if there is
+    /// one.
+    pub(crate) fn leave_to_thread(&self) {
+        if self.has_thread && self.waits_for_progress() {
+            self.events.wake();
+        }
+    }
+
     /// Makes progress, for the thread that serves the other processes, and advances the ranks that something has come
     /// for. Returns `true` if packets have arrived.
     pub(super) fn serve(&self) -> bool {

@@ -1,12 +1,14 @@
 //! A thread that serves other processes in place of the polling task.
 //!
 //! Workers that are all in long tasks serve nobody, and most networks carry out nothing without the processor of the
-//! target. The thread polls until nothing has come for its patience, and then sleeps on the event of the rail. It
+//! target. So the thread polls in their place, until nothing has come for its patience, and then sleeps on the event of
+//! the rail; while something waits for room that no event announces it naps. It
 //! advances what has come for the ranks of this process, too: a task that this makes ready waits for a worker.
 //!
 //! It wakes for what other threads leave to it (`EventWatch::wake`) by an event of its own, which also announces its end.
 
 use std::os::fd::OwnedFd;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -14,6 +16,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
+use talpf_runtime::Clock;
 use talpf_runtime::service::PATIENCE;
 
 use super::event_watch::OF_THREAD;
@@ -43,19 +46,29 @@ impl ProgressThread {
     ///
     /// **Errors**: the process has too many open files or threads.
     pub(crate) fn start(processes: Arc<Processes>, event: Arc<OwnedFd>) -> Result<Self, Error> {
+        let failing = Arc::clone(&processes);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused)?;
         let data = epoll::EventData::new_u64(OF_THREAD);
         epoll::add(&epoll, &event, data, epoll::EventFlags::IN).map_err(refused)?;
         let ends = Arc::new(AtomicBool::new(false));
         let (is_over, own_event) = (Arc::clone(&ends), Arc::clone(&event));
-        let thread = thread::Builder::new().name("talpf-progress".to_owned());
-        let thread = thread.spawn(move || {
+        let serve = move || {
+            let clock = Clock::start();
             while !is_over.load(Ordering::Acquire) {
-                match serve(&processes, &epoll, &is_over) {
+                match serve(&processes, &epoll, (&clock, &is_over)) {
                     Sleep::No => {}
                     Sleep::UntilEvent => sleep(&epoll, &own_event),
                     Sleep::Naps => thread::sleep(NAP),
                 }
+            }
+        };
+        let thread = thread::Builder::new().name("talpf-progress".to_owned());
+        let thread = thread.spawn(move || {
+            // Nobody would serve the others afterwards.
+            if panic::catch_unwind(AssertUnwindSafe(serve)).is_err() {
+                failing
+                    .failure
+                    .fail_with_reason(failing.speaker(), "the progress thread has panicked");
             }
         });
         let thread = Some(thread.map_err(refused)?);
@@ -69,21 +82,21 @@ impl Drop for ProgressThread {
         // A full event is readable.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported.
+            // It catches panics.
             let _ = thread.join();
         }
     }
 }
 
 /// Serves other processes until nothing has come for the patience of the thread. Returns how it may wait then.
-fn serve(processes: &Processes, epoll: &OwnedFd, is_over: &AtomicBool) -> Sleep {
+fn serve(processes: &Processes, epoll: &OwnedFd, (clock, is_over): (&Clock, &AtomicBool)) -> Sleep {
     let mut quiet_since = None;
     while !is_over.load(Ordering::Acquire) {
         if processes.serve() {
             quiet_since = None;
             continue;
         }
-        let now = processes.clock.now();
+        let now = clock.now();
         if now - *quiet_since.get_or_insert(now) >= PATIENCE {
             return processes.prepare_sleep_on(epoll);
         }

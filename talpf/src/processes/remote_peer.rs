@@ -1,6 +1,8 @@
 //! A rank in another process, which is reached by control messages.
 
 use std::fmt::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ibverbs_sim::Device;
@@ -30,6 +32,8 @@ pub(crate) struct RemotePeer {
     pub(crate) is_mapped: bool,
     /// Largest number of window requests under way to the peer, from each rank.
     credits: usize,
+    /// Event of the thread that serves other processes, if there is one.
+    thread: Option<Arc<OwnedFd>>,
     /// Pairs with the ranks of this process.
     pairs: Box<[Pair]>,
     distribution: Distribution,
@@ -57,7 +61,7 @@ impl RemotePeer {
         rank: Rank,
         distribution: Distribution,
         device: &Device,
-        credits: usize,
+        (credits, thread): (usize, Option<Arc<OwnedFd>>),
     ) -> Self {
         let process = distribution.process_of(rank);
         RemotePeer {
@@ -66,11 +70,20 @@ impl RemotePeer {
             is_mapped: device.maps_memory_of(process),
             device: device.clone(),
             credits,
+            thread,
             pairs: distribution.here().map(|_| Pair::default()).collect(),
             distribution,
             finished: AtomicBool::new(false),
             left: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
+        }
+    }
+
+    /// Wakes the thread that serves other processes, if there is one, for what no event announces.
+    pub(crate) fn wake_thread(&self) {
+        if let Some(event) = &self.thread {
+            // A full event is readable.
+            let _ = rustix::io::write(event, &1u64.to_ne_bytes());
         }
     }
 

@@ -43,7 +43,7 @@ fn run_any(config: Config, main: &AnyMain<'_>) -> Vec<Result<AnyResult, Error>> 
             any_on_wires(wires.map(|wire| (wire, config.clone())).collect(), main)
         }
         Ok(name @ ("shm" | "shm-thread")) => {
-            let progress = if name == "shm" { Progress::Workers } else { Progress::Thread };
+            let progress = if name == "shm" { config.progress } else { Progress::Thread };
             let config = Config { progress, ..config };
             let rails = ShmRail::mesh(config.ranks, &ShmConfig::default()).unwrap();
             each_in_a_thread(rails, |rail| hook_on_rail(Arc::new(rail), config.clone(), main))

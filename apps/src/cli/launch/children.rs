@@ -131,7 +131,7 @@ impl Children {
             Ok(status) => match (status.code(), status.signal()) {
                 (None, Some(signal)) => {
                     let is_sent = self.sent.iter().any(|sent| sent.as_raw() == signal);
-                    if matches!(self.first, Some(Ok(_))) && !is_sent {
+                    if matches!(self.first, Some(Ok(_))) && !is_sent && !self.keep_going {
                         // Others have failed because of it, and their ends were seen before.
                         self.first = None;
                     }

@@ -518,6 +518,9 @@ impl Rail for OfiRail {
         if inbox.ready_in_vain == READY_IN_VAIN {
             self.endpoint.queue().reset_descriptor();
             inbox.fetches.reader().into_iter().for_each(|it| it.queue().reset_descriptor());
+            if let Some(announcements) = &self.announcements {
+                announcements.with_responder(|it| it.queue().reset_descriptor());
+            }
         }
         if inbox.ready_in_vain > READY_IN_VAIN { Armed::Nothing } else { Armed::Ready }
     }

@@ -63,6 +63,11 @@ impl LocalEnd {
         Ok(Self { handshake, file, event, kernel_copies, _probe: probe })
     }
 
+    /// Returns `true` if the kernel copies to and from memory of the processes that is no segment.
+    pub(super) fn has_kernel_copies(&self) -> bool {
+        self.kernel_copies
+    }
+
     /// Sends the handshake of this process.
     pub(super) fn greet(&self, socket: &UnixStream) -> io::Result<()> {
         self.handshake.send(socket, &self.file.file, &self.event)

@@ -59,23 +59,23 @@ impl Mapping {
             Ok(start) => start,
             Err(error) => {
                 // SAFETY: as above.
-                unsafe { munmap(free, room)? };
+                let _ = unsafe { munmap(free, room) };
                 return Err(error.into());
             }
         };
         let behind = place.wrapping_byte_add(layout.length);
         for (unused, bytes) in [(free, before), (behind, HUGE_PAGE - before)] {
             if bytes > 0 {
-                // SAFETY: as above: it is what lies around the mapping.
-                unsafe { munmap(unused, bytes)? };
+                // SAFETY: as above: it is what lies around the mapping. Addresses that stay reserved are a loss only.
+                let _ = unsafe { munmap(unused, bytes) };
             }
         }
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, layout })
     }
 
-    /// Asks the kernel for huge pages in a part of the file, of which each has a page with content; whatever the
-    /// settings of the machine are for memory that is shared. A hint: Linux before 6.1 has none.
+    /// Asks the kernel for huge pages in a part of the file, of which each has a page with content. It does not matter
+    /// whether the machine has them for memory that is shared, unless it denies them. A hint: Linux before 6.1 has none.
     pub(super) fn prefer_huge_pages(&self, offset: usize, length: usize) {
         if offset + length <= self.layout.length {
             // SAFETY: the part lies in the mapping, and its content stays.

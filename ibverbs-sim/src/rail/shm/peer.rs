@@ -227,10 +227,13 @@ impl Peer {
         const NEEDED: Access = Access::REMOTE_ATOMIC;
         let permit = KeyClaim { key: permit, offset: 0 };
         let index = |claim: KeyClaim| KeyNumber::from_claim(claim.key).index;
-        if index(claim).max(index(permit)) >= MAX_KEYS || self.is_lost() {
+        if index(claim).max(index(permit)) >= MAX_KEYS {
             return None;
         }
         let _writer = self.writer.lock();
+        if self.is_lost() {
+            return None;
+        }
         let _use = Use::begin(&self.mapping.uses(self.own)[0], self.fence);
         self.mapping.key(index(permit)).check(permit, 0, NEEDED)?;
         let there = match self.mapping.key(index(claim)).check(claim, WORD as u64, NEEDED)? {

@@ -53,7 +53,7 @@ pub struct ShmConfig {
     /// space is limited (`ulimit -v`): those of all processes take half of it at most.
     pub segment_bytes: usize,
     /// Lets the kernel copy to and from memory of peers that is no segment, where it can. Otherwise
-    /// such memory is written and read by messages.
+    /// such memory is written and read by messages. The same in all processes.
     pub kernel_copies: bool,
 }
 
@@ -150,19 +150,22 @@ impl ShmRail {
         self.file().mapping.key(key.index).close(key);
     }
 
-    /// Returns `true` for memory that is no segment.
-    fn is_outside(&self, memory: NonNull<[u8]>) -> bool {
-        !memory.is_empty() && self.file().mapping.offset_of(memory).is_none()
+    /// Returns `true` if the kernel may copy to memory for a peer, as it is no segment.
+    fn is_reached_by_kernel(&self, memory: NonNull<[u8]>) -> bool {
+        self.end.has_kernel_copies()
+            && !memory.is_empty()
+            && self.file().mapping.offset_of(memory).is_none()
     }
 
-    /// Waits until all uses have ended that may have begun before keys were closed. Returns `false` if a peer that was
-    /// given up, as it may be stopped, has not ended one, in memory of segments: it does so if it goes on.
-    fn wait_for_uses(&self, of_segments: bool) -> bool {
+    /// Waits until all uses have ended that may have begun before keys were closed. If it `gives_up`, it returns `false`
+    /// once all that have not are of peers that were given up, as they may be stopped: these still use segments if they
+    /// go on.
+    fn wait_for_uses(&self, gives_up: bool) -> bool {
         self.fence.heavy();
         let mut have_ended = true;
         for peer in self.peers.0.iter().flatten() {
             for word in self.file().mapping.uses(peer.process) {
-                let is_given_up = || of_segments && peer.is_silent.load(Ordering::Acquire);
+                let is_given_up = || gives_up && peer.is_silent.load(Ordering::Acquire);
                 have_ended &= word.wait(|| peer.has_ended() || is_given_up()) || peer.has_ended();
             }
         }
@@ -328,11 +331,14 @@ impl Rail for ShmRail {
         let key = KeyNumber::from_claim(key.number());
         let memory = self.registrations.memory(key).ok_or(RailError::NotRegistered)?;
         self.close(key);
-        let have_ended = self.wait_for_uses(!self.is_outside(memory));
-        if !have_ended && let Some(offset) = self.file().mapping.offset_of(memory) {
+        if self.wait_for_uses(!self.is_reached_by_kernel(memory)) {
+            return self.registrations.remove(key);
+        }
+        if let Some(offset) = self.file().mapping.offset_of(memory) {
             self.file().keep(offset as usize, memory.len());
         }
-        self.registrations.remove(key)
+        // The peer may be about to read the record of this key.
+        self.registrations.retire(key)
     }
 
     fn prepare_send(&self, to: u32, bytes: usize) {
@@ -514,11 +520,11 @@ impl Rail for ShmRail {
 impl Drop for ShmRail {
     fn drop(&mut self) {
         // Nobody may use the memory of registrations that were forgotten.
-        let mut of_segments = true;
+        let mut gives_up = true;
         self.registrations.for_each(|key, memory| {
             self.close(key);
-            of_segments &= !self.is_outside(memory);
+            gives_up &= !self.is_reached_by_kernel(memory);
         });
-        self.wait_for_uses(of_segments);
+        self.wait_for_uses(gives_up);
     }
 }

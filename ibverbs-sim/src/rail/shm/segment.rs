@@ -48,7 +48,8 @@ impl MemoryFile {
         let mut free = self.free.lock();
         let fitting = free.iter().find_map(|(&start, &size)| {
             let offset = start.next_multiple_of(boundary);
-            (offset + length <= start + size).then_some((start, size, offset))
+            let end = offset.checked_add(length)?;
+            (end <= start + size).then_some((start, size, offset))
         });
         let Some((start, size, offset)) = fitting else {
             let all = self.mapping.layout().length - self.mapping.layout().segments;

@@ -72,8 +72,10 @@ fn long_segments_are_in_huge_pages_where_the_kernel_has_them() {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         let mut numbers = release.split('.').map(|number| number.parse::<u32>());
         let is_able = matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 1));
+        let denied = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+        let is_denied = std::fs::read_to_string(denied).is_ok_and(|all| all.contains("[deny]"));
         let has_any = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
-        assert!(kilobytes > 0 || !is_able || !has_any, "{release}");
+        assert!(kilobytes > 0 || !is_able || !has_any || is_denied, "{release}");
     }
 }
 
