@@ -58,8 +58,19 @@ fn talpf_with(arguments: &[&str]) -> Output {
     command(arguments).output().expect("the command exists")
 }
 
+/// Returns `true` if these tests ignore SIGHUP, as under `nohup`: so would what they start.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a system with processes");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+    u64::from_str_radix(mask.trim(), 16).expect("a number") & 1 == 1
+}
+
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_talpf"));
+    let program = env!("CARGO_BIN_EXE_talpf");
+    let mut command = Command::new(if ignores_hangup() { "env" } else { program });
+    if ignores_hangup() {
+        command.args(["--default-signal=HUP", program]);
+    }
     command.args(arguments).stdin(Stdio::null());
     for variable in [
         "TALPF_POLLING_FREQUENCY",
