@@ -5,13 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
 use crate::command;
-use crate::launch::{all_end, endless, has_workers, started_by};
-use crate::machines::descendants;
+use crate::launch::{all_end, endless, started_by};
+use crate::machines::started_below;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -70,13 +70,7 @@ fn a_command_that_passes_no_signals_on_runs_processes_that_get_them() {
     let mut command = command(&["launch", "--address", "127.0.0.1", "--hosts", "hosts"]);
     command.args(["--via", "sh script {host}"]).args(run.split(' ')).current_dir(&folder);
     let mut launcher = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let begin = Instant::now();
-    let mut processes = Vec::new();
-    while processes.iter().filter(|process| has_workers(**process)).count() < 2 {
-        assert!(begin.elapsed() < PATIENCE, "{processes:?} have started");
-        thread::sleep(Duration::from_millis(5));
-        processes = descendants(launcher.id());
-    }
+    let processes = started_below(&launcher, 2);
     let lines = lines(&mut launcher);
     both_dump(&launcher, &lines);
     end(launcher, &processes);

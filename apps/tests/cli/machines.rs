@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -215,13 +215,7 @@ fn a_cut_cable_ends_the_run() {
     let Some(machines) = Machines::new() else { return };
     let run = "jacobi --size 32 --block 8 --steps 1000000000 --quiet";
     let launcher = machines.launch(run).spawn().unwrap();
-    let begin = Instant::now();
-    let mut processes = Vec::new();
-    while processes.iter().filter(|process| has_workers(**process)).count() < 4 {
-        assert!(begin.elapsed() < PATIENCE, "{processes:?} have started");
-        thread::sleep(Duration::from_millis(5));
-        processes = descendants(launcher.id());
-    }
+    let processes = started_below(&launcher, 4);
     let begin = Instant::now();
     assert!(ip(&format!("-n {} link set cable down", machines.names[0])));
     let output: Output = launcher.wait_with_output().unwrap();
@@ -235,8 +229,21 @@ fn a_cut_cable_ends_the_run() {
     all_end(&processes);
 }
 
+/// Waits until `count` of the processes below a launcher run tasks. Returns all below it.
+pub(crate) fn started_below(launcher: &Child, count: usize) -> Vec<Pid> {
+    let begin = Instant::now();
+    loop {
+        let processes = descendants(launcher.id());
+        if processes.iter().filter(|process| has_workers(**process)).count() >= count {
+            return processes;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{processes:?} have started");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Returns the processes that a process has started, and those that they have.
-pub(crate) fn descendants(process: u32) -> Vec<Pid> {
+fn descendants(process: u32) -> Vec<Pid> {
     let mut all = children_of(process);
     let mut next = 0;
     while let Some(child) = all.get(next) {
@@ -291,13 +298,7 @@ fn a_launcher_over_a_command_ends_its_processes() {
     let text = stdout_of(&start("9").wait_with_output().unwrap());
     assert_eq!((value(&text, "ranks"), value(&text, "transport")), ("2", "shm"));
     let mut launcher = start("1000000000");
-    let begin = Instant::now();
-    let mut processes = Vec::new();
-    while processes.iter().filter(|process| has_workers(**process)).count() < 2 {
-        assert!(begin.elapsed() < PATIENCE, "{processes:?} have started");
-        thread::sleep(Duration::from_millis(5));
-        processes = descendants(launcher.id());
-    }
+    let processes = started_below(&launcher, 2);
     launcher.kill().unwrap();
     launcher.wait().unwrap();
     all_end(&processes);

@@ -107,8 +107,7 @@ impl EventWatch {
                     peer.wake_poller();
                 }
             }
-            // A full event is readable.
-            EventSleeper::Thread(event) => drop(rustix::io::write(event, &1u64.to_ne_bytes())),
+            EventSleeper::Thread(event) => signal(event),
         }
     }
 
@@ -120,6 +119,12 @@ impl EventWatch {
         self.armed.set();
         arm(device, &watched.epoll)
     }
+}
+
+/// Makes an event readable.
+pub(super) fn signal(event: &OwnedFd) {
+    // A full event is readable.
+    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
 /// Arms the rail, for a thread that sleeps on `epoll`, which has polled since it was last awake.
@@ -142,8 +147,7 @@ pub(super) fn arm(device: &Device, epoll: &OwnedFd) -> Sleep {
 impl Drop for EventWatch {
     fn drop(&mut self) {
         if let Some(Some(watched)) = self.watched.get() {
-            // An event descriptor that was never written has room.
-            let _ = rustix::io::write(&watched.end, &1u64.to_ne_bytes());
+            signal(&watched.end);
         }
     }
 }

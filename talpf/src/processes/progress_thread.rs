@@ -5,7 +5,7 @@
 //! the rail; while something waits for room that no event announces it naps. It
 //! advances what has come for the ranks of this process, too: a task that this makes ready waits for a worker.
 //!
-//! It wakes for what other threads leave to it (`EventWatch::wake`) by an event of its own, which also announces its end.
+//! An event of its own wakes it for what other threads leave to it (`EventWatch::wake`), and announces its end.
 
 use std::os::fd::OwnedFd;
 use std::panic::{self, AssertUnwindSafe};
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use talpf_runtime::Clock;
 use talpf_runtime::service::PATIENCE;
 
-use super::event_watch::OF_THREAD;
+use super::event_watch::{OF_THREAD, signal};
 use super::{Processes, Sleep};
 use crate::error::Error;
 
@@ -79,8 +79,7 @@ impl ProgressThread {
 impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
-        // A full event is readable.
-        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+        signal(&self.event);
         if let Some(thread) = self.thread.take() {
             // It catches panics.
             let _ = thread.join();

@@ -12,6 +12,7 @@ use talpf_traces::counted;
 use super::control_message::{ControlMessage, Envelope};
 use super::distribution::Distribution;
 use super::eager_counts::EagerCounts;
+use super::event_watch::signal;
 use super::put_list::{MOST_PUTS, PutListWriter};
 use super::window_requests::{Wants, WindowRequest, WindowRequests};
 use crate::notification::NotifiedClaim;
@@ -81,10 +82,7 @@ impl RemotePeer {
 
     /// Wakes the thread that serves other processes, if there is one, for what no event announces.
     pub(crate) fn wake_thread(&self) {
-        if let Some(event) = &self.thread {
-            // A full event is readable.
-            let _ = rustix::io::write(event, &1u64.to_ne_bytes());
-        }
+        self.thread.as_deref().into_iter().for_each(signal);
     }
 
     /// Returns the pair of a rank of this process.
