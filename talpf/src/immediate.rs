@@ -14,15 +14,23 @@ const PUTS_BIT: u32 = 24;
 /// Most eager puts that are counted at once.
 pub(crate) const MOST_COUNTED: u32 = (1 << 7) - 1;
 
-/// The eager puts that a message counts.
+/// The eager puts that a message counts, or an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EagerArrival {
     pub(crate) source: Rank,
-    /// Number of the puts, [`MOST_COUNTED`] at most.
+    /// Number of the puts, [`MOST_COUNTED`] at most; 0 for an atomic.
     pub(crate) puts: u32,
 }
 
 impl EagerArrival {
+    pub(crate) fn of_atomic(source: Rank) -> Self {
+        EagerArrival { source, puts: 0 }
+    }
+
+    pub(crate) fn is_atomic(self) -> bool {
+        self.puts == 0
+    }
+
     #[inline]
     pub(crate) fn to_bits(self) -> u32 {
         self.source.0 | self.puts << PUTS_BIT
@@ -52,7 +60,7 @@ pub(crate) enum Kind {
     Ack,
     /// As `Data`, of an operation that a remote target has granted.
     Granted,
-    /// Puts whose bytes have travelled with their claims: from the target to itself, with an
+    /// Puts or an atomic that have travelled with their claims: from the target to itself, with an
     /// [`EagerArrival`] in place of the count.
     Eager,
     /// An operation outside rounds, with its arrival number in place of lane and round.

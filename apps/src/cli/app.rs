@@ -113,7 +113,8 @@ fn run<A: App>(variant: Variant, problem: &A::Problem, options: &RunOptions) -> 
 
     let verified = difference.as_ref().map(Option::is_none);
     let metrics = monitor.metrics().map(|own| other_metrics.with_own(own));
-    let overshoot = overshoot.sums();
+    let (tickets, overshoot) = (other_metrics.tickets(), overshoot.sums());
+    let metrics = metrics.map(|metrics| (metrics, tickets));
     let report = Report::new::<A>(variant, problem, &solution, verified, metrics, overshoot);
     let mut lines = report.lines(solution.result.hash());
     let recorded = recorded.map(|recorded| lines.extend(recorded));

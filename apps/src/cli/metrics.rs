@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use talpf::TicketCounts;
 use talpf_runtime::Metrics;
 
-/// Formats the metrics. **Units**: seconds for names that end in `_s`, nanoseconds for `_ns`.
-pub(super) fn json(metrics: &Metrics) -> Value {
+/// Formats the metrics, with the tickets of ranks in several processes. **Units**: seconds for names that end in `_s`, nanoseconds for `_ns`.
+pub(super) fn json(metrics: &Metrics, tickets: Option<TicketCounts>) -> Value {
     let queued = &metrics.queued;
     let delays = &metrics.delays;
     let classes = delays
@@ -34,6 +35,9 @@ pub(super) fn json(metrics: &Metrics) -> Value {
         },
         "elapsed_s": metrics.elapsed.as_secs_f64(),
     });
+    if let Some(TicketCounts { given, used, late, unused, .. }) = tickets {
+        json["tickets"] = json!({ "given": given, "used": used, "late": late, "unused": unused });
+    }
     // In virtual time the breakdown of the run has what cores did.
     if metrics.core_times.is_none() {
         json["idle_s"] = metrics.idle.iter().map(Duration::as_secs_f64).collect();

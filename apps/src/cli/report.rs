@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ibverbs_sim::bootstrap::Connections;
 use serde_json::{Value, json};
-use talpf::Progress;
+use talpf::{Progress, TicketCounts};
 use talpf_apps::run::{
     App, Dilation, Machine, Measure, Outcome, OvershootSums, Problem, SimulatedLink, Simulation,
     Solution, Variant, Work,
@@ -79,8 +79,8 @@ pub(super) struct Report {
     measures: Vec<Measure>,
     /// `true` if the result equals the serial one; `None` if it was not checked.
     verified: Option<bool>,
-    /// Metrics of the runtime, if the variant has tasks.
-    metrics: Option<Metrics>,
+    /// Metrics of the runtime, if the variant has tasks, with the tickets of ranks in several processes.
+    metrics: Option<(Metrics, Option<TicketCounts>)>,
 }
 
 impl Report {
@@ -89,7 +89,7 @@ impl Report {
         problem: &A::Problem,
         solution: &Solution<A::Outcome>,
         verified: Option<bool>,
-        metrics: Option<Metrics>,
+        metrics: Option<(Metrics, Option<TicketCounts>)>,
         overshoot: OvershootSums,
     ) -> Self {
         let has_result = solution.machine.executes();
@@ -175,7 +175,7 @@ impl Report {
 
     /// Returns where the time of virtual cores has gone, if the run has taken virtual time.
     fn breakdown(&self) -> Option<Breakdown> {
-        let (simulation, metrics) = self.simulation.zip(self.metrics.as_ref())?;
+        let (simulation, (metrics, _)) = self.simulation.zip(self.metrics.as_ref())?;
         let cores = self.ranks as u64 * u64::from(simulation.cores);
         metrics.core_times.map(|times| Breakdown::new(cores, metrics.elapsed, times))
     }
@@ -217,7 +217,8 @@ impl Report {
         fields.extend(self.measures.iter().map(|measure| (measure.name, measure.value.into())));
         fields.extend(self.breakdown().map(|breakdown| ("breakdown", breakdown.json())));
         fields.push(("verified", self.verified.into()));
-        fields.push(("metrics", self.metrics.as_ref().map(super::metrics::json).into()));
+        let json = |(metrics, tickets): &(_, _)| super::metrics::json(metrics, *tickets);
+        fields.push(("metrics", self.metrics.as_ref().map(json).into()));
         let lines: Vec<_> =
             fields.iter().map(|(name, value)| format!("  \"{name}\": {value}")).collect();
         writeln!(out, "{{\n{}\n}}", lines.join(",\n"))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use talpf::TicketCounts;
 use talpf_runtime::{Clock, GraphRecorder, Metrics, Monitor};
 use talpf_traces::{Event, LabelId, Recorder, State, Stream};
 
@@ -17,7 +18,8 @@ pub struct Observer {
     pub recorder: Option<Recorder>,
     /// Monitor of the runtime, in a variant with tasks.
     pub monitor: Monitor,
-    /// Metrics of the other processes, in that of rank 0, once these have given their results.
+    /// Metrics of the other processes, and tickets of all ranks, in the process of rank 0, once the ranks have given
+    /// their results.
     pub other_metrics: OtherMetrics,
     /// Recorder of the task graph, if any.
     pub graph: Option<GraphRecorder>,
@@ -28,10 +30,11 @@ pub struct Observer {
     pub overshoot: Overshoot,
 }
 
-/// Sum of the metrics of other processes. Clones have the same.
+/// Sums of the metrics of other processes, and of the tickets of all ranks. Clones have the same.
 #[derive(Clone, Debug, Default)]
 pub struct OtherMetrics {
     sum: Arc<Mutex<Option<Metrics>>>,
+    tickets: Arc<Mutex<Option<TicketCounts>>>,
 }
 
 impl OtherMetrics {
@@ -49,6 +52,16 @@ impl OtherMetrics {
         let mut all = own;
         self.sum.lock().iter().for_each(|others| all.add(others));
         all
+    }
+
+    /// Adds the tickets that a rank has given to ranks of other processes.
+    pub(crate) fn add_tickets(&self, of_rank: TicketCounts) {
+        self.tickets.lock().get_or_insert_default().add(&of_rank);
+    }
+
+    /// Returns the tickets of all ranks; `None` if the ranks are in one process, or have sent messages.
+    pub fn tickets(&self) -> Option<TicketCounts> {
+        *self.tickets.lock()
     }
 }
 

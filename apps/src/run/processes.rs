@@ -13,7 +13,7 @@ use ibverbs_sim::bootstrap::RunSettings;
 use ibverbs_sim::bootstrap::{
     Bootstrap, BootstrapError, Connected, PmiBootstrap, PmiLaunch, PmixBootstrap, PmixLaunch,
 };
-use talpf::SyncMode;
+use talpf::{SyncMode, TicketCounts};
 use talpf_runtime::Metrics;
 #[cfg(feature = "mpi")]
 use tampi_shim::mpi::{self, Library, MpiWire};
@@ -195,7 +195,8 @@ where
                     }
                     let is_first = machine.ranks_here().start == rank as usize;
                     let metrics = observer.monitor.metrics().filter(|_| is_first);
-                    gather::by_puts(&ctx, numbers(part, metrics.as_ref())).await
+                    let numbers = numbers(part, metrics.as_ref(), Some(ctx.ticket_counts()));
+                    gather::by_puts(&ctx, numbers).await
                 }
             };
             let rail = match joined {
@@ -233,7 +234,7 @@ where
                     if let Some(recorder) = &observer.recorder {
                         ranks::mark_timed_part(recorder, world.rank().0, &part);
                     }
-                    let numbers = numbers(part, observer.monitor.metrics().as_ref());
+                    let numbers = numbers(part, observer.monitor.metrics().as_ref(), None);
                     gather::by_messages(&world, numbers).await
                 }
             })
@@ -243,7 +244,8 @@ where
     observer.interrupt.covers_nothing()?;
     Ok(parts?.map(|mut parts| {
         let all = parts.iter_mut().enumerate().map(|(rank, part)| {
-            let (seconds, metrics) = cut(part);
+            let (seconds, metrics, tickets) = cut(part);
+            tickets.into_iter().for_each(|tickets| observer.other_metrics.add_tickets(tickets));
             // Those of this process go on.
             let of_others = metrics.filter(|_| !machine.ranks_here().contains(&rank));
             observer.other_metrics.add(of_others);
@@ -254,21 +256,32 @@ where
     }))
 }
 
-/// Converts a part to numbers: those of the result, the metrics of its process, the number of those, and
-/// the seconds.
-fn numbers(part: Part, metrics: Option<&Metrics>) -> Vec<f64> {
+/// Converts a part to numbers: those of the result, the metrics of its process, the number of those, the tickets of the
+/// rank, the number of their counts, and the seconds.
+fn numbers(part: Part, metrics: Option<&Metrics>, tickets: Option<TicketCounts>) -> Vec<f64> {
     let mut numbers = part.result;
-    let words = metrics.map(Metrics::to_words).unwrap_or_default();
-    let count = words.len();
-    numbers.extend(words.into_iter().map(f64::from_bits));
-    numbers.extend([count as f64, (part.ended - part.started).as_secs_f64()]);
+    let metrics = metrics.map(Metrics::to_words).unwrap_or_default();
+    let tickets = tickets.map(|counts| [counts.given, counts.used, counts.late, counts.unused]);
+    for words in [&*metrics, tickets.as_ref().map_or(&[], |tickets| tickets)] {
+        numbers.extend(words.iter().copied().map(f64::from_bits));
+        numbers.push(words.len() as f64);
+    }
+    numbers.push((part.ended - part.started).as_secs_f64());
     numbers
 }
 
-/// Takes the seconds and the metrics off the numbers of a part.
-fn cut(part: &mut Vec<f64>) -> (f64, Option<Metrics>) {
-    let (seconds, count) = (part.pop().unwrap_or(0.0), part.pop().unwrap_or(0.0));
-    let words = part.split_off(part.len().saturating_sub(count as usize));
-    let words: Vec<u64> = words.into_iter().map(f64::to_bits).collect();
-    (seconds, Metrics::from_words(&words))
+/// Takes the seconds, the metrics and the tickets off the numbers of a part.
+fn cut(part: &mut Vec<f64>) -> (f64, Option<Metrics>, Option<TicketCounts>) {
+    let seconds = part.pop().unwrap_or(0.0);
+    let mut words = || -> Vec<u64> {
+        let count = part.pop().unwrap_or(0.0) as usize;
+        let words = part.split_off(part.len().saturating_sub(count));
+        words.into_iter().map(f64::to_bits).collect()
+    };
+    let tickets = words().try_into().ok().map(|[given, used, late, unused]: [u64; 4]| {
+        let mut counts = TicketCounts::default();
+        (counts.given, counts.used, counts.late, counts.unused) = (given, used, late, unused);
+        counts
+    });
+    (seconds, Metrics::from_words(&words()), tickets)
 }

@@ -85,6 +85,25 @@ fn a_thread_serves_other_processes_on_demand() {
 }
 
 #[test]
+fn the_metrics_of_processes_have_the_tickets_of_all_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    // Edges of 8 KiB are put by tickets, and those of 2 KiB travel with their claims.
+    for (cols, has_tickets) in [(1024, true), (256, false)] {
+        let run = format!("jacobi --rows 12 --cols {cols} --block 1024 --steps 50 --quiet --json");
+        stdout_of(&launch(3, &format!("{run} {}", file.display())));
+        let json: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let tickets = &json["metrics"]["tickets"];
+        let of = |end: &str| tickets[end].as_u64().unwrap_or_else(|| panic!("{end}: {json}"));
+        assert_eq!(of("used") > 0, has_tickets, "{tickets}");
+        assert!(of("used") + of("late") + of("unused") <= of("given"), "{tickets}");
+    }
+    stdout_of(&talpf(&format!("jacobi --size 40 --steps 5 --quiet --json {}", file.display())));
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert!(json["metrics"]["tickets"].is_null(), "one process: {json}");
+}
+
+#[test]
 fn processes_of_one_machine_share_memory_unless_asked_for_tcp() {
     for run in ["", "--transport auto", "--fabric auto"] {
         let text = stdout_of(&launch(2, &format!("jacobi --size 40 --steps 9 --quiet {run}")));

@@ -19,6 +19,26 @@ pub(super) fn lent<'g, G: Source>(_guard: &'g G, layout: &ByteLayout) -> &'g [u8
     unsafe { std::slice::from_raw_parts(layout.first, layout.row_bytes) }
 }
 
+/// The number of the guard that an atomic writes its result to, for a result that does not come by the device.
+pub(super) struct ResultWord(ByteLayout);
+
+impl ResultWord {
+    /// Returns the number of a guard with this layout.
+    ///
+    /// # Safety
+    /// The guard is one of a single number of eight bytes, which may be written. Until the word is stored or dropped the
+    /// guard lives, and nobody else uses the number.
+    pub(super) unsafe fn new(layout: ByteLayout) -> Self {
+        ResultWord(layout)
+    }
+
+    /// Stores the result.
+    pub(super) fn store(self, result: u64) {
+        // SAFETY: by the contract of `new`. Elements are aligned.
+        unsafe { self.0.first.cast::<u64>().write(result) };
+    }
+}
+
 /// Returns the first row of a guard as an entry of a gather list.
 #[inline]
 pub(super) fn first_row(layout: &ByteLayout, key: LocalKey) -> ScatterGather {

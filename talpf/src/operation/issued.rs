@@ -4,9 +4,10 @@ mod requests;
 
 use std::sync::Arc;
 
-use ibverbs_sim::{Error as DeviceError, Operation as Request, RemoteAddress};
+use ibverbs_sim::{Error as DeviceError, Operation as Request, RemoteAddress, WordUpdate};
 
 use super::Done;
+use super::guards::ResultWord;
 use super::payloads::{Memory, Position};
 use super::retry_queue::Sequence;
 use super::transfer::{Route, Transfer, Verb};
@@ -37,6 +38,8 @@ pub(crate) struct Issued {
     notice: Option<u32>,
     verb: Verb,
     memory: Memory,
+    /// The number of an atomic that its target may carry out, until that has its result.
+    result: Option<ResultWord>,
     done: Option<Done>,
     /// Identifier of the last request, once `done` is registered under it.
     wr_id: Option<u64>,
@@ -70,11 +73,18 @@ impl Issued {
             notice: None,
             verb,
             memory,
+            result: None,
             done,
             wr_id,
             posted,
             position,
         }
+    }
+
+    /// Lets the target carry the atomic out, whose result is stored to `result` then.
+    pub(super) fn with_result(mut self, result: ResultWord) -> Self {
+        self.result = Some(result);
+        self
     }
 
     /// Makes the operation one outside rounds, which lands in an inbox or a raw slot.
@@ -320,7 +330,7 @@ pub(super) fn refusal(claim: &Claim, round: &RoundState, target: Rank) -> Error 
     error
 }
 
-/// Ends a copied operation that was posted. Not done at the post: the poster may hold the lock of
+/// Ends a copied operation that was posted, or an atomic that its target has carried out. Not done at the post: the poster may hold the lock of
 /// windows, and the end of an operation releases regions and wakes tasks. An operation that was
 /// never posted ends with an error.
 impl Drop for Issued {
@@ -328,7 +338,7 @@ impl Drop for Issued {
         self.leave_round();
         if let Some(done) = self.done.take() {
             done(match self.memory {
-                Memory::Inline(_) if self.posted > 0 => Ok(()),
+                Memory::Inline(_) | Memory::CarriedOut if self.posted > 0 => Ok(()),
                 _ => Err(Error::Runtime(talpf_runtime::Error::ShutDown)),
             });
         }
@@ -380,6 +390,10 @@ impl Landing for Issued {
         self.inline().filter(|_| self.verb == Verb::Put && !self.is_posted())
     }
 
+    fn eager_update(&self) -> Option<(RemoteAddress, WordUpdate)> {
+        self.result.as_ref().and_then(|_| self.verb.update()).map(|update| (self.at.remote, update))
+    }
+
     fn trace_eager_send(&mut self) {
         self.trace_send();
     }
@@ -411,6 +425,14 @@ impl Parked for Issued {
 
     fn use_ticket(&mut self, ticket: TicketNumber) {
         self.notice = Some(Immediate::by_ticket(ticket));
+    }
+
+    fn take_result(&mut self, value: u64) -> bool {
+        let Some(result) = self.result.take() else { return false };
+        result.store(value);
+        self.memory = Memory::CarriedOut;
+        self.note_posted();
+        true
     }
 
     fn refuse(self: Box<Self>) {

@@ -9,7 +9,7 @@ use talpf_runtime::ByteLayout;
 
 use super::batches::{NO_BATCH, NO_RANK};
 use super::future::awaited;
-use super::guards::{Destination, Entries, Source, entries, first_row, lent};
+use super::guards::{Destination, Entries, ResultWord, Source, entries, first_row, lent};
 use super::issued::Issued;
 use super::patience::EARLY_POLLS;
 use super::payloads::Memory;
@@ -169,9 +169,7 @@ impl OpenRound {
         at.prefetch(&self.state.sender.peers);
         self.flush_batch(NO_RANK);
         match self.registered(from, layout, Access::NONE) {
-            Ok((from, key)) => {
-                self.issue(from, at, route, Verb::Put, self.entries(layout, key, &at))
-            }
+            Ok((from, key)) => self.issue(from, at, route, Verb::Put, (*layout, key)),
             Err(error) => self.refuse(error),
         }
     }
@@ -197,7 +195,7 @@ impl OpenRound {
     /// **Cost**: the device carries an operation on a rank of this process out as it posts it; so
     /// once the window is open an `await` ends at its first poll and does not suspend its task,
     /// unless another thread makes progress for this rank at that moment. One that comes before
-    /// its window, or goes to another process, suspends. Over shared memory, this process changes a number of a raw
+    /// its window, or goes to another process, suspends: an atomic in a window takes one message there and one back. Over shared memory, this process changes a number of a raw
     /// slot itself if the array has 4 KiB or more, once its operations before were taken in by the owner.
     /// **Errors**: as [`OpenRound::get`]; a result that is not one element.
     /// **Source**: thesis, chapter 5.2.
@@ -261,7 +259,7 @@ impl OpenRound {
                 Err(local) => local,
             };
         }
-        self.issue(local, at, route, verb, self.entries(&layout, key, &at))
+        self.issue(local, at, route, verb, (layout, key))
     }
 
     fn issue<G: Source>(
@@ -270,8 +268,9 @@ impl OpenRound {
         at: Transfer,
         route: Route,
         verb: Verb,
-        memory: Entries,
+        (layout, key): (ByteLayout, LocalKey),
     ) -> Operation<G> {
+        let memory = self.entries(&layout, key, &at);
         if self.is_one_request(&at, &memory) {
             return self.issue_at_once(guard, at, route, verb, memory);
         }
@@ -279,7 +278,16 @@ impl OpenRound {
         let message = origin.tracer.begin_get(&at, verb);
         let (operation, done) = awaited(&self.state, at.target, verb, message, guard);
         let memory = Memory::Entries(memory);
-        Issued::new(&self.state, at, route, verb, memory, Some(done)).issue();
+        let issued = Issued::new(&self.state, at, route, verb, memory, Some(done));
+        if verb.update().is_none() {
+            issued.issue();
+        } else {
+            #[allow(unsafe_code, reason = "the guard of the result belongs to the operation")]
+            // SAFETY: `OpenRound::atomic` has checked the guard, a `Destination`, which `done` keeps until the operation
+            // has ended. If the operation has no result it is not posted to the device, which would write there.
+            let result = unsafe { ResultWord::new(layout) };
+            issued.with_result(result).issue();
+        }
         operation
     }
 

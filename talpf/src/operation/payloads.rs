@@ -15,6 +15,8 @@ pub(super) enum Memory {
     /// Memory that was posted already, held by `done` until the device has carried that out, which
     /// the completion of an empty request behind it shows.
     Posted,
+    /// The number of an atomic that its target has carried out, held by `done`.
+    CarriedOut,
 }
 
 /// A position in an operation: how much of it has been cut off.
@@ -64,7 +66,7 @@ impl<'m> Payloads<'m> {
         let local = match memory {
             Memory::Inline(bytes) => Local::Inline(bytes),
             Memory::Entries(entries) => Local::Entries(entries),
-            Memory::Posted => Local::Entries(&[]),
+            Memory::Posted | Memory::CarriedOut => Local::Entries(&[]),
         };
         let row_bytes = at.row_bytes();
         let gap_bytes = at.stride_bytes.saturating_sub(row_bytes);

@@ -1,6 +1,6 @@
 //! The remote side of an operation, and its kind.
 
-use ibverbs_sim::{Operation as Request, RemoteAddress};
+use ibverbs_sim::{Operation as Request, RemoteAddress, WordUpdate};
 use talpf_primitives::prefetch_address_to_write;
 
 use crate::numbers::Rank;
@@ -20,6 +20,15 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Returns the change that an atomic makes.
+    pub(super) fn update(self) -> Option<WordUpdate> {
+        match self {
+            Verb::Put | Verb::Get => None,
+            Verb::FetchAdd { add } => Some(WordUpdate::FetchAdd { add }),
+            Verb::CompareSwap { compare, swap } => Some(WordUpdate::CompareSwap { compare, swap }),
+        }
+    }
+
     /// Returns the request of an operation that brings data here; `None` for a put.
     pub(super) fn bringing(self, remote: RemoteAddress) -> Option<Request> {
         match self {

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::notification::NotificationTable;
 use crate::numbers::{LaneNumber, Rank, Round};
+use crate::operation::Pending;
 use crate::sync::{Doorbell, ResponseFlag, WaitFlag};
 use crate::window::{Post, WindowTable};
 
@@ -58,6 +59,8 @@ pub(crate) trait Engine: Send + Sync {
     fn resume(&self);
     /// Returns `true` if the rank has ended a round with a sync.
     fn has_ended(&self, lane: LaneNumber, round: Round) -> bool;
+    /// Returns the operations that wait for a completion.
+    fn pending(&self) -> &Pending;
 }
 
 impl LocalPeer {

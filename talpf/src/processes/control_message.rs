@@ -4,7 +4,7 @@
 //! a put of eight bytes fits into a slot of a ring in shared memory. Those of `Gather` and `Failed` are of
 //! fixed length and little-endian, as processes of any version exchange their versions and fail by these.
 
-use ibverbs_sim::RemoteAddress;
+use ibverbs_sim::{RemoteAddress, WordUpdate};
 use talpf_traces::ClockReading;
 
 use super::WindowRequest;
@@ -38,6 +38,16 @@ pub(super) enum ControlMessage<'a> {
     /// Carries puts of one round with their claims, as a [`PutList`](super::put_list::PutList).
     /// `landed` as in `Put`.
     Puts { landed: u32, request: WindowRequest, puts: &'a [u8] },
+    /// Carries an atomic with its claim.
+    Atomic {
+        number: u32,
+        request: WindowRequest,
+        claim: Claim,
+        remote: RemoteAddress,
+        update: WordUpdate,
+    },
+    /// Answers an atomic that was carried out with the value before it.
+    AtomicResult { number: u32, value: u64 },
     /// Refuses an eager put: no window of the round covers it.
     PutRefusal { request: WindowRequest, claim: Claim },
     /// Reports the number of eager puts of the receiver that have landed, wrapping.
@@ -104,6 +114,8 @@ const TICKET: u8 = 19;
 const TICKET_RECALL: u8 = 20;
 const TICKET_RETURN: u8 = 21;
 const LEFT: u8 = 22;
+const ATOMIC: u8 = 23;
+const ATOMIC_RESULT: u8 = 24;
 
 impl<'a> ControlMessage<'a> {
     /// Returns what is sent before [the data](Self::data).
@@ -124,6 +136,16 @@ impl<'a> ControlMessage<'a> {
                 writer.numbers([landed]);
                 writer.claim(request, claim);
                 writer.remote(remote);
+            }
+            ControlMessage::Atomic { number, request, claim, remote, update } => {
+                writer.numbers([number]);
+                writer.claim(request, claim);
+                writer.remote(remote);
+                writer.update(update);
+            }
+            ControlMessage::AtomicResult { number, value } => {
+                writer.numbers([number]);
+                writer.numbers([value]);
             }
             ControlMessage::Puts { landed, request, .. } => {
                 writer.numbers([landed]);
@@ -182,6 +204,7 @@ impl<'a> ControlMessage<'a> {
     pub(super) fn is_between(&self, from: Rank, to: Rank) -> bool {
         match self {
             ControlMessage::WindowRequest { request, claim, .. }
+            | ControlMessage::Atomic { request, claim, .. }
             | ControlMessage::Put { request, claim, .. } => {
                 request.target == to && claim.source == from
             }
@@ -201,6 +224,8 @@ impl<'a> ControlMessage<'a> {
         match self {
             ControlMessage::WindowRequest { .. } => WINDOW_REQUEST,
             ControlMessage::Put { .. } => PUT,
+            ControlMessage::Atomic { .. } => ATOMIC,
+            ControlMessage::AtomicResult { .. } => ATOMIC_RESULT,
             ControlMessage::Puts { .. } => PUTS,
             ControlMessage::PutRefusal { .. } => PUT_REFUSAL,
             ControlMessage::Landed { .. } => LANDED,
@@ -271,6 +296,16 @@ impl<'a> ControlMessage<'a> {
             PUT_REFUSAL => {
                 let (request, claim) = reader.claim()?;
                 ControlMessage::PutRefusal { request, claim }
+            }
+            ATOMIC => {
+                let number = reader.number()?;
+                let (request, claim) = reader.claim()?;
+                let (remote, update) = (reader.remote()?, reader.update()?);
+                ControlMessage::Atomic { number, request, claim, remote, update }
+            }
+            ATOMIC_RESULT => {
+                let (number, value) = (reader.number()?, reader.number()?);
+                ControlMessage::AtomicResult { number, value }
             }
             TICKET => {
                 let number = TicketNumber(reader.number()?);
@@ -365,7 +400,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_control_message_comes_back(
-            kind in 0..23u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
+            kind in 0..25u8, number: u32, lane: u8, ranks: (u32, u32), slot: u32, rectangle: (u32, u32),
             longs: (u64, u64, u64), access in 0..3usize, raw: bool, given: Vec<u8>, reason: String,
         ) {
             let (round, index, end) = longs;
@@ -415,6 +450,15 @@ mod tests {
                     ControlMessage::TicketReturn { number, has_asked: raw }
                 }
                 LEFT => ControlMessage::Left,
+                ATOMIC => {
+                    let remote = RemoteAddress { address: round, key: RemoteKey::from_u32(slot) };
+                    let update = match raw {
+                        true => WordUpdate::FetchAdd { add: index },
+                        false => WordUpdate::CompareSwap { compare: index, swap: end },
+                    };
+                    ControlMessage::Atomic { number, request, claim, remote, update }
+                }
+                ATOMIC_RESULT => ControlMessage::AtomicResult { number, value: index },
                 _ => ControlMessage::Finished,
             };
             let envelope = Envelope { source: Rank(slot), target: Rank(number) };

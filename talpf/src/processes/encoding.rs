@@ -2,7 +2,7 @@
 //!
 //! Numbers have as many bytes as they need (LEB128).
 
-use ibverbs_sim::{RemoteAddress, RemoteKey};
+use ibverbs_sim::{RemoteAddress, RemoteKey, WordUpdate};
 use integer_encoding::VarInt;
 
 use super::WindowRequest;
@@ -14,7 +14,7 @@ use crate::window::{Claim, Kind};
 pub(super) const KINDS: [Kind; 3] = [Kind::Read, Kind::Update, Kind::Write];
 
 /// Most bytes of a message without the data that it carries.
-const HEAD: usize = 88;
+const HEAD: usize = 120;
 
 /// A message that is being written, up to the data that it carries.
 pub(super) struct Writer {
@@ -26,6 +26,9 @@ pub(super) struct Writer {
 const RAW: u8 = 1 << 7;
 /// Bit of the same byte that is set if rows and stride follow.
 const RECTANGLE: u8 = 1 << 6;
+
+const FETCH_ADD: u8 = 0;
+const COMPARE_SWAP: u8 = 1;
 
 impl Writer {
     /// Begins a message with a byte.
@@ -63,6 +66,20 @@ impl Writer {
     pub(super) fn remote(&mut self, RemoteAddress { address, key }: RemoteAddress) {
         self.numbers([address]);
         self.numbers([key.to_u32()]);
+    }
+
+    /// Writes the change of an atomic.
+    pub(super) fn update(&mut self, update: WordUpdate) {
+        match update {
+            WordUpdate::FetchAdd { add } => {
+                self.fixed([FETCH_ADD]);
+                self.numbers([add]);
+            }
+            WordUpdate::CompareSwap { compare, swap } => {
+                self.fixed([COMPARE_SWAP]);
+                self.numbers([compare, swap]);
+            }
+        }
     }
 
     /// Writes a notification, and the claim of its put.
@@ -121,6 +138,17 @@ impl Reader<'_> {
     pub(super) fn remote(&mut self) -> Option<RemoteAddress> {
         let (address, key) = (self.number()?, RemoteKey::from_u32(self.number()?));
         Some(RemoteAddress { address, key })
+    }
+
+    pub(super) fn update(&mut self) -> Option<WordUpdate> {
+        match self.fixed()? {
+            [FETCH_ADD] => Some(WordUpdate::FetchAdd { add: self.number()? }),
+            [COMPARE_SWAP] => {
+                let (compare, swap) = (self.number()?, self.number()?);
+                Some(WordUpdate::CompareSwap { compare, swap })
+            }
+            _ => None,
+        }
     }
 
     /// Reads what [`Writer::notified`] has written.

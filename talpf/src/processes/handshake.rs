@@ -14,7 +14,7 @@ use crate::numbers::Rank;
 use crate::world::World;
 
 /// Version of the messages between processes, which must be the same in all.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 
 impl Processes {
     /// Returns the processes as traces declare them.

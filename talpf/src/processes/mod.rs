@@ -8,6 +8,9 @@
 //! ```text
 //! a short put into a window           origin ── put, with its bytes ──► target: its window table
 //!                                            decides, and the target writes the bytes
+//! an atomic in a window               origin ── atomic ──► target: its window table decides, and the target
+//!                                            carries it out
+//!                                    origin ◄── result, or a grant or refusal as below ── target
 //! other operations with a window      origin ── window request ──► target: its window table decides
 //!                                    origin ◄── window grant or refusal ── target
 //!                                    origin ── work requests ──► target
@@ -23,8 +26,8 @@
 //! the end                            each ── finished ──► all, and once all have: left
 //! ```
 //!
-//! So a short put costs one message, which it shares with those of its body that follow it, and any
-//! other operation with a window a round trip more than in one process, unless there is a ticket for it. If the run checks for
+//! So a short put costs one message, which it shares with those of its body that follow it, an atomic one each way,
+//! and any other operation with a window a round trip more than in one process, unless there is a ticket for it. If the run checks for
 //! conflicts so does an operation on a raw slot: the target notes the operation and grants it. The
 //! target counts the operations that it has granted, and those of them that have arrived, which
 //! their immediates mark; a window closes when the two counts are equal, and all that the target has
@@ -52,6 +55,7 @@ mod clock_exchange;
 mod clock_readings;
 mod control_message;
 mod distribution;
+mod eager_atomic;
 mod eager_counts;
 mod eager_put;
 mod eager_puts;
@@ -68,6 +72,7 @@ mod progress;
 mod progress_thread;
 mod put_list;
 mod remote_peer;
+mod result_cells;
 mod segments;
 mod termination;
 #[cfg(all(test, not(talpf_loom)))]
@@ -77,8 +82,8 @@ mod window_requests;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::Device;
 use talpf_primitives::{Mutex, TryLock};
@@ -88,6 +93,7 @@ pub(crate) use self::catching_wire::CatchingWire;
 use self::clock_readings::ClockReadings;
 use self::control_message::{ControlMessage, Envelope};
 pub(crate) use self::distribution::Distribution;
+use self::eager_atomic::ResultCellsOfRanks;
 use self::eager_put::EagerPut;
 pub(crate) use self::event_watch::Sleep;
 use self::event_watch::{EventSleeper, EventWatch};
@@ -105,7 +111,7 @@ use crate::failure::RunFailure;
 use crate::names::{Names, Published};
 use crate::numbers::{Rank, TicketNumber};
 use crate::peer::{LocalPeer, Peers};
-use crate::window::{Claim, Kind, Outcome, TicketEnd, no_ticket};
+use crate::window::{Claim, Kind, Outcome, Parked, TicketEnd, no_ticket};
 
 /// A device that reaches other processes, and the wire under it, if it has one.
 pub(crate) struct Remotes {
@@ -150,6 +156,10 @@ pub(crate) struct Processes {
     unposted: Mutex<VecDeque<EagerPut>>,
     /// Set while there may be some.
     has_unposted: AtomicBool,
+    /// Words for the results of atomics of other processes, of each rank of this one.
+    result_cells: ResultCellsOfRanks,
+    /// Atomics of this process that have their results, which their drop ends.
+    ended: Mutex<Vec<Box<dyn Parked>>>,
     events: Arc<EventWatch>,
     /// `true` if a thread serves the other processes, and no polling task.
     has_thread: bool,
@@ -193,6 +203,8 @@ impl Processes {
             clock,
             unposted: Mutex::default(),
             has_unposted: AtomicBool::new(false),
+            ended: Mutex::default(),
+            result_cells: distribution.here().map(|_| OnceLock::new()).collect(),
             events,
             has_thread,
         }
@@ -365,6 +377,17 @@ impl Processes {
             ControlMessage::TicketReturn { number, has_asked } => {
                 let end = if has_asked { TicketEnd::Late } else { TicketEnd::Unused };
                 self.end_ticket((peer, target), number, end)?;
+            }
+            ControlMessage::Atomic { number, request, claim, remote, update } => {
+                if claim.kind != Kind::Update || claim.raw {
+                    return Err("an atomic with the claim of something else".to_owned());
+                }
+                if self.may_be_in(source, request) {
+                    self.take_eager_atomic(number, (request, claim), (remote, update));
+                }
+            }
+            ControlMessage::AtomicResult { number, value } => {
+                self.ended.lock().extend(peer.take_result(target, number, value)?);
             }
             ControlMessage::WindowGrant { number } => peer.take_grant(target, number),
             ControlMessage::WindowRefusal { number } => peer.take_refusal(target, number),

@@ -89,6 +89,9 @@ impl Processes {
         self.termination.note_pass();
         drop(progressing);
         if has_come {
+            // Outside all locks, as the end of an operation wakes tasks, and may run some.
+            let ended = std::mem::take(&mut *self.ended.lock());
+            drop(ended);
             self.notify_others();
         }
         self.wake_rung();

@@ -17,7 +17,7 @@ use super::put_list::{MOST_PUTS, PutListWriter};
 use super::window_requests::{Wants, WindowRequest, WindowRequests};
 use crate::notification::NotifiedClaim;
 use crate::numbers::{ArrivalNumber, Rank, TicketNumber};
-use crate::window::{Claim, Landing, Outcome, Rest, Ticket, TravelTogether};
+use crate::window::{Claim, Landing, Outcome, Parked, Rest, Ticket, TravelTogether};
 
 /// Short puts between two ranks that may not have landed, for each credit.
 const EAGER_PER_CREDIT: usize = 8;
@@ -97,8 +97,8 @@ impl RemotePeer {
         let _ = self.device.send_datagram(self.process, &[head.bytes(), message.data()]);
     }
 
-    /// Requests of the windows of the peer that an operation may land, or sends a short put with the
-    /// request.
+    /// Requests of the windows of the peer that an operation may land, or sends a short put or an atomic
+    /// with the request.
     #[cold] // Out of the way of puts within a process, which take a tenth of its time.
     pub(crate) fn request_window<L: Landing>(
         &self,
@@ -111,8 +111,18 @@ impl RemotePeer {
             return Outcome::Refused(operation);
         };
         let wants = Wants::Window(request, claim);
+        let update = operation.eager_update().filter(|_| !claim.raw);
+        if update.is_some() {
+            operation.trace_eager_send();
+        }
         let send = |number| {
-            self.send(own, ControlMessage::WindowRequest { number, request, claim });
+            let message = match update {
+                Some((remote, update)) => {
+                    ControlMessage::Atomic { number, request, claim, remote, update }
+                }
+                None => ControlMessage::WindowRequest { number, request, claim },
+            };
+            self.send(own, message);
         };
         // Of an operation that is only noted, the number of grants is the number of notes.
         if !claim.raw
@@ -204,6 +214,24 @@ impl RemotePeer {
     /// Takes in the answer to a window request: the operation may land.
     pub(super) fn take_grant(&self, own: Rank, number: u32) {
         self.pair(own).into_iter().for_each(|pair| pair.requests.grant(number, None));
+    }
+
+    /// Stores the result of an atomic that the peer has carried out. Returns the operation, which its drop ends; none
+    /// after a failure.
+    ///
+    /// **Errors**: no atomic waits for this result.
+    pub(super) fn take_result(
+        &self,
+        own: Rank,
+        number: u32,
+        value: u64,
+    ) -> Result<Option<Box<dyn Parked>>, String> {
+        let Some(pair) = self.pair(own) else { return Ok(None) };
+        let ended = pair.requests.take_result(number, value);
+        if ended.is_none() && !pair.requests.have_failed() {
+            return Err(format!("the result of atomic {number}, which is not under way"));
+        }
+        Ok(ended)
     }
 
     /// Takes a ticket of the peer, or gives it back if it comes too late.

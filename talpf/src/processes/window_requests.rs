@@ -208,6 +208,18 @@ impl WindowRequests {
         self.has_granted.store(true, Ordering::Release);
     }
 
+    /// Stores the result of an atomic that the target has carried out. Returns the operation, which its drop ends;
+    /// `None` if no atomic waits under this number.
+    pub(super) fn take_result(&self, number: u32, value: u64) -> Option<Box<dyn Parked>> {
+        let mut operation = self.state.lock().waiting.remove(&number)?.operation;
+        operation.take_result(value).then_some(operation)
+    }
+
+    /// Returns `true` once the operations that wait have been refused, after a failure of the run.
+    pub(super) fn have_failed(&self) -> bool {
+        self.state.lock().failed
+    }
+
     /// Takes a ticket: for a put that waits for it, or for one that comes later. Returns `false` if it goes
     /// back: the target will find a request for these elements, this rank has finished, or there are too many.
     pub(super) fn take_ticket(&self, ticket: Ticket) -> bool {

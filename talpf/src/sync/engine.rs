@@ -159,7 +159,7 @@ impl State {
         let mut count = if counts && is_data { payload as u32 } else { 1 };
         if immediate.kind == Kind::Eager {
             match self.take_eager(sender, source, EagerArrival::from_bits(payload as u32)) {
-                Some(eager) => (source, count) = (eager.source, eager.puts),
+                Some(eager) => (source, count) = (eager.source, eager.puts.max(1)),
                 None => return out.failures.push((vec![self.rank], not_eager(source))),
             }
         }
@@ -240,7 +240,7 @@ impl State {
         }
     }
 
-    /// Takes in eager puts, which this rank has written; `None` if a peer sent the message.
+    /// Takes in eager puts or an atomic, which this rank has carried out; `None` if a peer sent the message.
     #[cold] // Out of the way of arrivals from this process.
     fn take_eager(
         &self,
@@ -252,7 +252,7 @@ impl State {
             return None;
         }
         let peer = sender.peers.remote(eager.source)?;
-        if peer.note_eager_arrival(self.rank, eager.puts) {
+        if !eager.is_atomic() && peer.note_eager_arrival(self.rank, eager.puts) {
             // A sync may wait in vain for more: that is known once these count.
             sender.own.ring_doorbell();
         }

@@ -18,6 +18,7 @@ use super::deferred::Deferred;
 use super::engine::{Limits, State};
 use crate::error::Error;
 use crate::numbers::{LaneNumber, Rank, Round};
+use crate::operation::Pending;
 use crate::peer::{Engine, LocalPeer};
 use crate::processes::Processes;
 use crate::sender::Sender;
@@ -263,6 +264,10 @@ impl Engine for Receiver {
 
     fn has_ended(&self, lane: LaneNumber, round: Round) -> bool {
         self.with_state(|state| state.has_ended(lane, round))
+    }
+
+    fn pending(&self) -> &Pending {
+        &self.sender.pending
     }
 }
 

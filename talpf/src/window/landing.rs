@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ibverbs_sim::RemoteAddress;
+use ibverbs_sim::{RemoteAddress, WordUpdate};
 use smallvec::SmallVec;
 
 use super::Claim;
@@ -59,7 +59,12 @@ pub(crate) trait Landing: Send {
     fn eager_bytes(&self) -> Option<(RemoteAddress, &[u8])> {
         None
     }
-    /// Records in the trace that the bytes are about to be sent with the claim.
+    /// Returns the change of an atomic and its remote address, if they may travel with the claim to a target in
+    /// another process.
+    fn eager_update(&self) -> Option<(RemoteAddress, WordUpdate)> {
+        None
+    }
+    /// Records in the trace that the bytes or the change are about to be sent with the claim.
     fn trace_eager_send(&mut self) {}
     /// Notes that the bytes were sent with the claim: the operation has been posted.
     fn note_sent_eagerly(&mut self) {}
@@ -120,6 +125,11 @@ pub(crate) trait Parked: Send {
     fn admit(&mut self, _number: ArrivalNumber) {}
     /// Makes the operation announce itself by a ticket of its target, which is remote.
     fn use_ticket(&mut self, _ticket: TicketNumber) {}
+    /// Stores the value that an atomic has found, which its target has carried out: the drop of the operation ends it.
+    /// Returns `false`, without any effect, of another operation.
+    fn take_result(&mut self, _value: u64) -> bool {
+        false
+    }
     /// Takes apart operations that were parked as one, as no window covers all of them: the parts take its place, and
     /// it is dropped. Returns none if it is one operation.
     fn split(&mut self) -> Vec<(Claim, Box<dyn Parked>)> {

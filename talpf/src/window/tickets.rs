@@ -68,6 +68,16 @@ pub struct TicketCounts {
     pub unused: u64,
 }
 
+impl TicketCounts {
+    /// Adds the tickets of another rank.
+    pub fn add(&mut self, other: &Self) {
+        self.given += other.given;
+        self.used += other.used;
+        self.late += other.late;
+        self.unused += other.unused;
+    }
+}
+
 /// The tickets of one table.
 #[derive(Default)]
 pub(super) struct Tickets {

@@ -10,7 +10,7 @@ use ibverbs_sim::{
     RailMemory, ShmRail,
 };
 
-/// A rail that counts the bytes of its messages, those it refuses, and its polls.
+/// A rail that counts its messages and their bytes, those it refuses, and its polls.
 pub(crate) struct CountingRail {
     rail: ShmRail,
     counts: Arc<Counts>,
@@ -19,6 +19,7 @@ pub(crate) struct CountingRail {
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) sent: AtomicUsize,
+    pub(crate) messages: AtomicUsize,
     pub(crate) refused: AtomicUsize,
     pub(crate) polls: AtomicUsize,
     /// Set by a test: so many sleeps find nothing to sleep on.
@@ -61,7 +62,10 @@ impl Rail for CountingRail {
     fn send(&self, to: u32, bytes: &[u8]) -> Result<(), RailError> {
         let sent = self.rail.send(to, bytes);
         match sent {
-            Ok(()) => self.counts.sent.fetch_add(bytes.len(), Ordering::SeqCst),
+            Ok(()) => {
+                self.counts.messages.fetch_add(1, Ordering::SeqCst);
+                self.counts.sent.fetch_add(bytes.len(), Ordering::SeqCst)
+            }
             Err(_) => self.counts.refused.fetch_add(1, Ordering::SeqCst),
         };
         sent

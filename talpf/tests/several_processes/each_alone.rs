@@ -8,6 +8,8 @@ mod conflicts;
 mod double_buffered_channel;
 #[path = "eager_puts.rs"]
 mod eager_puts;
+#[path = "early_atomics.rs"]
+mod early_atomics;
 #[path = "failures.rs"]
 mod failures;
 #[path = "get_and_put.rs"]

@@ -103,7 +103,7 @@ impl Changes for Slow {
 }
 
 /// The version of control messages, and words that say where a process is.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 const PLACEMENT: usize = 35;
 
 /// Makes a message of the rail of packets, with one packet of the device.
@@ -256,6 +256,25 @@ fn tickets_that_nobody_has_given_fail_the_run() {
         (datagram(21, &[2, 5]), "a control message that is malformed or not allowed"),
         (datagram(19, &ticket(0)), "a ticket for something else than a put"),
         (datagram(19, &ticket(2 | 1 << 7)), "a ticket for something else than a put"),
+    ] {
+        crate::in_one_process::says(&error_after(vec![message]), &["rank 1 has sent", says]);
+    }
+}
+
+/// The claims are those of puts, or no atomic is under way.
+#[test]
+fn atomics_that_are_none_fail_the_run() {
+    let atomic = |kind: u8, change: &[u8]| {
+        let claim = [kind, 1, 0, 0, 1];
+        let (head, remote) = (numbers([3, 0, 0, 0]), numbers([4096, 0]));
+        datagram(23, &[&head[..], &claim, &remote, change].concat())
+    };
+    for (message, says) in [
+        (atomic(2, &[0, 1]), "an atomic with the claim of something else"),
+        (atomic(1 | 1 << 7, &[0, 1]), "an atomic with the claim of something else"),
+        (atomic(1, &[2, 1]), "a control message that is malformed or not allowed"),
+        (atomic(1, &[1, 1]), "a control message that is malformed or not allowed"),
+        (datagram(24, &[7, 1]), "the result of atomic 7, which is not under way"),
     ] {
         crate::in_one_process::says(&error_after(vec![message]), &["rank 1 has sent", says]);
     }

@@ -11,6 +11,7 @@ mod common;
 mod counting_rail;
 mod distribution;
 mod each_alone;
+mod eager_atomics;
 mod end_of_run;
 #[path = "../one_sided/failed_registration.rs"]
 mod failed_registration;

@@ -100,6 +100,31 @@ fn messages_of_all_lanes_are_joined() {
     }
 }
 
+/// Additions to a number of the next rank, each in a window.
+async fn counted(ctx: Context) -> Result<(), Error> {
+    let next = Rank((ctx.rank().0 + 1) % RANKS);
+    let counter = common::array(&ctx, vec![0u64])?;
+    let slot = ctx.register_global(&counter).await?;
+    let found = common::array(&ctx, vec![0u64])?;
+    for _ in 0..ROUNDS {
+        ctx.fetch_and_add(slot.at(next, 0), 1, &found.all())?;
+        ctx.sync(SyncMode::DEFAULT).window(&counter.all()).await?;
+    }
+    Ok(())
+}
+
+#[test]
+fn atomics_are_joined() {
+    let folder = tempfile::tempdir().unwrap();
+    let pieces = traced(folder.path(), false, counted);
+    let merged = paraver::merge(&pieces, folder.path().join("t.prv")).unwrap();
+    let text = std::fs::read_to_string(&merged.prv).unwrap();
+    assert!(!text.contains("in none of these traces"), "{text}");
+    let messages = Summary::of(&merged.prv).unwrap().messages;
+    let pair = |from| PairSummary { from, to: (from + 1) % RANKS, messages: ROUNDS, bytes: 0 };
+    assert_eq!(messages.pairs, (0..RANKS).map(pair).collect::<Vec<_>>());
+}
+
 /// Puts to the next rank in rounds that end with acknowledgements, and in one that does not. What follows the
 /// end of the recording leaves no message, and no half of one.
 async fn acknowledged(ctx: Context) -> Result<(), Error> {
