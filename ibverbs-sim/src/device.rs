@@ -205,6 +205,13 @@ impl Device {
         self.core.port.as_ref().is_some_and(|port| port.is_lost(process))
     }
 
+    /// Returns the number of processes that are [lost](Self::is_lost), for callers that would ask for each of them
+    /// again and again.
+    #[inline]
+    pub fn losses(&self) -> u32 {
+        self.core.port.as_ref().map_or(0, Port::losses)
+    }
+
     /// Returns `true` if a process is lost because it showed no life.
     pub fn is_silent(&self, process: u32) -> bool {
         self.core.port.as_ref().is_some_and(|port| port.is_silent(process))

@@ -190,5 +190,7 @@ fn meet(
     let endpoints = Endpoint::of_process(&device, distribution.here(), config.ranks)?;
     let ranks: Vec<_> = exec::groups(runtime, distribution.here()).zip(endpoints).collect();
     let clock = ranks.first().map_or_else(Clock::start, |(group, _)| group.clock().clone());
-    Ok(World::new(config, ranks, Some(Remotes { device, distribution, wire, clock, thread })))
+    let attention = Arc::default();
+    let remotes = Remotes { device, distribution, wire, clock, thread, attention };
+    Ok(World::new(config, ranks, Some(remotes)))
 }

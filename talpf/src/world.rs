@@ -228,9 +228,9 @@ fn peers_of(
     };
     let mut endpoints = endpoints.into_iter();
     let peer = |rank: u32| match remotes {
-        Some(Remotes { device, distribution, thread, .. }) if !here.contains(&rank) => {
-            let limits = (config.credits, thread.clone());
-            let peer = RemotePeer::new(Rank(rank), *distribution, device, limits);
+        Some(Remotes { device, distribution, thread, attention, .. }) if !here.contains(&rank) => {
+            let shared = (thread.clone(), Arc::clone(attention));
+            let peer = RemotePeer::new(Rank(rank), *distribution, device, config.credits, shared);
             Some(Peer::Remote(peer))
         }
         _ => Some(local(Rank(rank), endpoints.next()?)),

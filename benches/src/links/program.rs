@@ -24,6 +24,8 @@ pub(super) struct Figures {
     pub(super) supersteps_us: [f64; IN_SUPERSTEPS.len()],
     /// Rate of puts of 8 bytes from the body of one task.
     pub(super) puts_m_s: f64,
+    /// Time of an addition to a number in a window, until its result is here.
+    pub(super) fetch_add_us: f64,
     /// Rates of puts of each of the [`LONG`] sizes, a task each.
     pub(super) puts_gb_s: [f64; LONG.len()],
     /// Rates of gets of the same sizes.
@@ -38,6 +40,7 @@ impl Figures {
             action(format!("superstep_{name}_us"), "us", us);
         }
         action("put_8_rate".into(), "M/s", self.puts_m_s);
+        action("fetch_add_us".into(), "us", self.fetch_add_us);
         for (nth, name) in LONG_NAMES.into_iter().enumerate() {
             action(format!("put_{name}_rate"), "GB/s", self.puts_gb_s[nth]);
             action(format!("get_{name}_rate"), "GB/s", self.gets_gb_s[nth]);
@@ -139,6 +142,25 @@ async fn measure(ctx: Context, steps: usize) -> Result<Figures, talpf::Error> {
         sync.await?;
         figures.puts_m_s = puts as f64 / start.elapsed().as_secs_f64() / 1e6;
     }
+    let result = Array::new(ctx.group(), vec![0u64], 1)?;
+    ctx.register_local(&result)?;
+    let mut found = ctx.group().task("result").inout(&result.all()).run(|found| found)?.await?;
+    for adds in [steps / 10, steps] {
+        let adds_here = ctx.rank() == Rank(0);
+        ctx.sync(SyncMode::DEFAULT).await?;
+        let arrivals = if adds_here { 0 } else { adds as u32 };
+        let round = ctx.round();
+        let mode = SyncMode::msg(arrivals).with_barrier();
+        let sync = ctx.sync(mode).window(&inbox.all()).spawn()?;
+        let start = Instant::now();
+        for _ in 0..if adds_here { adds } else { 0 } {
+            found = round.fetch_and_add(slot.at(other, 0), 1, found).await?;
+        }
+        drop(round);
+        sync.await?;
+        figures.fetch_add_us = start.elapsed().as_secs_f64() * 1e6 / adds as f64;
+    }
+    drop(found);
     for (nth, bytes) in LONG.into_iter().enumerate() {
         let numbers = bytes / size_of::<u64>();
         let inbox = Array::new(ctx.group(), vec![0u64; PLACES], numbers)?;

@@ -51,7 +51,7 @@ mod sleeper;
 
 use std::{cell::RefCell, sync::Arc};
 
-use talpf_primitives::{AtomicBool, AtomicU64, Mutex, Ordering, TryLock};
+use talpf_primitives::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, TryLock};
 
 pub(crate) use self::long_request::LongRequest;
 use self::mapped::{MappedRegions, OwnRegions, long_ended};
@@ -90,6 +90,8 @@ pub(crate) struct Port {
     polled: TryLock<Polled>,
     /// Processes that are known to be lost, set once all their packets have been delivered.
     lost: Box<[AtomicBool]>,
+    /// Number of these.
+    losses: AtomicU32,
     /// Processes that are lost because they showed no life.
     silent: Box<[AtomicBool]>,
     /// Packets ever received from each process.
@@ -136,6 +138,7 @@ impl Port {
             outgoing: Outgoing::new(&*rail),
             polled: TryLock::new(polled),
             lost: (0..processes).map(|_| AtomicBool::new(false)).collect(),
+            losses: AtomicU32::new(0),
             silent: (0..processes).map(|_| AtomicBool::new(false)).collect(),
             received: (0..processes).map(|_| AtomicU64::new(0)).collect(),
             regions: (0..processes).map(|_| MappedRegions::default()).collect(),
@@ -159,6 +162,12 @@ impl Port {
     /// Returns `true` if a process is known to be lost and all its packets have been delivered.
     pub(crate) fn is_lost(&self, process: u32) -> bool {
         self.lost.get(process as usize).is_some_and(|lost| lost.load(Ordering::Acquire))
+    }
+
+    /// Returns the number of lost processes.
+    #[inline]
+    pub(crate) fn losses(&self) -> u32 {
+        self.losses.load(Ordering::Acquire)
     }
 
     /// Returns `true` if a process is lost because it showed no life.
@@ -334,6 +343,7 @@ impl Port {
         if lost.swap(true, Ordering::AcqRel) {
             return;
         }
+        self.losses.fetch_add(1, Ordering::Release);
         self.outgoing.lose(process);
         for queue_pair in device.all() {
             if queue_pair.remote_peer.process() == Some(process) {

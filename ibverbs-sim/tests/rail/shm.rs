@@ -56,6 +56,25 @@ fn memory_that_the_kernel_does_not_copy_keeps_the_rules_of_rails() {
     conformance::all(&mut segments(&with_kernel_copies(false)));
 }
 
+/// More than one call of the kernel names.
+#[test]
+fn peers_that_end_together_are_all_lost() {
+    let mut config = ShmConfig::default();
+    config.segment_bytes = 1 << 20;
+    let mut rails = ShmRail::mesh(19, &config).unwrap();
+    let first = rails.remove(0);
+    drop(rails);
+    let mut lost = Vec::new();
+    while lost.len() < 18 {
+        first.poll(&mut |event| match event {
+            RailEvent::Lost { process, .. } => lost.push(process),
+            event => panic!("{event:?}"),
+        });
+    }
+    lost.sort_unstable();
+    assert_eq!(lost, Vec::from_iter(1..19));
+}
+
 #[test]
 fn operations_by_messages_end_with_the_loss_of_their_peer() {
     let mut ends = ends(&with_kernel_copies(false));

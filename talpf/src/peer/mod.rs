@@ -82,7 +82,9 @@ impl Peers {
 
     /// Iterates over the remote ranks of which nothing arrives at `own` any more.
     pub(crate) fn finished(&self, own: Rank) -> impl Iterator<Item = Rank> {
-        self.remotes().filter(move |peer| peer.has_nothing_left(own)).map(|peer| peer.rank)
+        let has_one = self.remotes().next().is_some_and(RemotePeer::has_one_finished);
+        let remotes = has_one.then(|| self.remotes()).into_iter().flatten();
+        remotes.filter(move |peer| peer.has_nothing_left(own)).map(|peer| peer.rank)
     }
 
     /// Returns `true` if a thread that posts to `target` carries that out itself, so that several
@@ -152,7 +154,7 @@ impl Peers {
             Peer::Local(peer) => peer,
             Peer::Remote(peer) => {
                 let outcome = peer.request_window(request, claim, operation);
-                if matches!(outcome, Outcome::Parked) && peer.waits_for_progress() {
+                if matches!(outcome, Outcome::Parked) && peer.needs_pass() {
                     // It may wait for a ticket, which nothing announces if none comes.
                     peer.wake_thread();
                     self.local(claim.source).into_iter().for_each(LocalPeer::wake_poller);

@@ -50,6 +50,7 @@
 //! the polling tasks of a process that of the first rank sleeps on the event of the rail; a
 //! completion wakes the others. If a thread serves the other processes, no polling task does.
 
+mod attention;
 mod catching_wire;
 mod clock_exchange;
 mod clock_readings;
@@ -82,13 +83,14 @@ mod window_requests;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ibverbs_sim::Device;
 use talpf_primitives::{Mutex, TryLock};
 use talpf_runtime::Clock;
 
+pub(crate) use self::attention::Attention;
 pub(crate) use self::catching_wire::CatchingWire;
 use self::clock_readings::ClockReadings;
 use self::control_message::{ControlMessage, Envelope};
@@ -121,6 +123,8 @@ pub(crate) struct Remotes {
     pub(crate) clock: Clock,
     /// Event of the thread that serves other processes, if there is one.
     pub(crate) thread: Option<Arc<OwnedFd>>,
+    /// Flags of all remote peers.
+    pub(crate) attention: Arc<Attention>,
 }
 
 /// A message of another process.
@@ -149,6 +153,9 @@ pub(crate) struct Processes {
     /// Set at the handshake if the processes of this machine have more workers than it has cores.
     oversubscribed: AtomicBool,
     termination: TerminationDetector,
+    attention: Arc<Attention>,
+    /// Number of lost processes that were found lost. Only the thread that makes progress writes it.
+    losses: AtomicU32,
     clocks: ClockReadings,
     clock: Clock,
     /// Eager puts that a window has admitted, and that found no room in the queue pair. Only the
@@ -168,7 +175,7 @@ pub(crate) struct Processes {
 impl Processes {
     /// Makes the other processes of a run.
     pub(crate) fn new(
-        Remotes { device, distribution, wire, clock, thread }: Remotes,
+        Remotes { device, distribution, wire, clock, thread, attention }: Remotes,
         peers: Peers,
         failure: Arc<RunFailure>,
         (all_gather, names): (Arc<AllGather>, Arc<Names>),
@@ -199,6 +206,8 @@ impl Processes {
             failure_sent: AtomicBool::new(false),
             oversubscribed: AtomicBool::new(false),
             termination: TerminationDetector::new(distribution.processes()),
+            attention,
+            losses: AtomicU32::new(0),
             clocks: ClockReadings::default(),
             clock,
             unposted: Mutex::default(),

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{Ordering, fence};
 
-use super::{Processes, RemotePeer, Sleep, event_watch, loss};
+use super::{Processes, Sleep, event_watch, loss};
 use crate::control_plane;
 use crate::error::Error;
 use crate::numbers::Rank;
@@ -28,8 +28,7 @@ impl Processes {
 
     /// Returns `true` if something waits for progress that no event announces.
     fn waits_for_progress(&self) -> bool {
-        let waits = |peer: &RemotePeer| peer.waits_for_progress();
-        self.has_unposted.load(Ordering::Acquire) || self.peers.remotes().any(waits)
+        self.has_unposted.load(Ordering::Acquire) || self.attention.is_needed()
     }
 
     /// Makes progress, for a polling task or a thread of the program, unless a thread serves the other processes.
@@ -72,15 +71,13 @@ impl Processes {
         if self.has_unposted.load(Ordering::Relaxed) {
             self.post_unposted();
         }
-        for peer in self.peers.remotes() {
-            peer.post_granted();
-            peer.ask_if_due(&self.clock);
-            peer.report_landed();
-            if peer.has_vanished() && !self.failure.has_failed() {
-                let reason = loss::reason(peer, &self.peers);
-                control_plane::loses(peer.rank, &reason);
-                self.failure.fail_with_reason(peer.rank, &reason);
-            }
+        if self.attention.take() {
+            self.peers.remotes().for_each(|peer| peer.attend(&self.clock));
+        }
+        let losses = self.device.losses();
+        if self.losses.load(Ordering::Relaxed) != losses {
+            self.losses.store(losses, Ordering::Relaxed);
+            self.take_losses();
         }
         let has_come = taken.is_ok_and(|packets| packets > 0);
         if has_come {
@@ -96,6 +93,18 @@ impl Processes {
         }
         self.wake_rung();
         has_come
+    }
+
+    /// Fails the run if a process is lost before it has finished.
+    #[cold]
+    fn take_losses(&self) {
+        for peer in self.peers.remotes() {
+            if peer.has_vanished() && !self.failure.has_failed() {
+                let reason = loss::reason(peer, &self.peers);
+                control_plane::loses(peer.rank, &reason);
+                self.failure.fail_with_reason(peer.rank, &reason);
+            }
+        }
     }
 
     /// Rings the doorbells of the ranks of this process whose syncs wait for responses, or whose operations for

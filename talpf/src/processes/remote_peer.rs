@@ -9,6 +9,7 @@ use ibverbs_sim::Device;
 use talpf_runtime::Clock;
 use talpf_traces::counted;
 
+use super::attention::Attention;
 use super::control_message::{ControlMessage, Envelope};
 use super::distribution::Distribution;
 use super::eager_counts::EagerCounts;
@@ -35,6 +36,8 @@ pub(crate) struct RemotePeer {
     credits: usize,
     /// Event of the thread that serves other processes, if there is one.
     thread: Option<Arc<OwnedFd>>,
+    /// Flags of all remote peers.
+    attention: Arc<Attention>,
     /// Pairs with the ranks of this process.
     pairs: Box<[Pair]>,
     distribution: Distribution,
@@ -62,7 +65,8 @@ impl RemotePeer {
         rank: Rank,
         distribution: Distribution,
         device: &Device,
-        (credits, thread): (usize, Option<Arc<OwnedFd>>),
+        credits: usize,
+        (thread, attention): (Option<Arc<OwnedFd>>, Arc<Attention>),
     ) -> Self {
         let process = distribution.process_of(rank);
         RemotePeer {
@@ -72,6 +76,7 @@ impl RemotePeer {
             device: device.clone(),
             credits,
             thread,
+            attention,
             pairs: distribution.here().map(|_| Pair::default()).collect(),
             distribution,
             finished: AtomicBool::new(false),
@@ -146,7 +151,16 @@ impl RemotePeer {
         let give_back = |number| {
             self.send(own, ControlMessage::TicketReturn { number, has_asked: false });
         };
-        pair.requests.add(wants, operation, self.credits, send, give_back)
+        let outcome = pair.requests.add(wants, operation, self.credits, send, give_back);
+        self.note_left_over(pair);
+        outcome
+    }
+
+    /// Leaves to the next pass what a call has left to do.
+    fn note_left_over(&self, pair: &Pair) {
+        if self.waits(pair) {
+            self.attention.need();
+        }
     }
 
     /// Sends short puts with their claims in one message, as far as there is credit.
@@ -208,12 +222,16 @@ impl RemotePeer {
         }
         let wants = Wants::Notification(notified.notification.id);
         let send = |number| self.send(own, ControlMessage::InboxRequest { number, notified });
-        pair.inbox_requests.add(wants, operation, self.credits, send, |_| {})
+        let outcome = pair.inbox_requests.add(wants, operation, self.credits, send, |_| {});
+        self.note_left_over(pair);
+        outcome
     }
 
     /// Takes in the answer to a window request: the operation may land.
     pub(super) fn take_grant(&self, own: Rank, number: u32) {
-        self.pair(own).into_iter().for_each(|pair| pair.requests.grant(number, None));
+        let Some(pair) = self.pair(own) else { return };
+        pair.requests.grant(number, None);
+        self.note_left_over(pair);
     }
 
     /// Stores the result of an atomic that the peer has carried out. Returns the operation, which its drop ends; none
@@ -241,6 +259,7 @@ impl RemotePeer {
             let (number, has_asked) = (ticket.number, true);
             self.send(own, ControlMessage::TicketReturn { number, has_asked });
         }
+        self.note_left_over(pair);
     }
 
     /// Gives back a ticket that the peer recalls, unless it was used or has gone back.
@@ -286,7 +305,7 @@ impl RemotePeer {
     }
 
     /// Lets the puts ask that have waited for a ticket long enough.
-    pub(super) fn ask_if_due(&self, clock: &Clock) {
+    fn ask_if_due(&self, clock: &Clock) {
         for (pair, own) in self.pairs.iter().zip(self.distribution.here()) {
             if pair.requests.has_patient() {
                 pair.requests.ask(clock.now_ns(), |number, request, claim| {
@@ -299,8 +318,9 @@ impl RemotePeer {
 
     /// Takes in the answer to an inbox request: the operation may land, under `arrival`.
     pub(super) fn take_inbox_grant(&self, own: Rank, number: u32, arrival: ArrivalNumber) {
-        let grant = |pair: &Pair| pair.inbox_requests.grant(number, Some(arrival));
-        self.pair(own).into_iter().for_each(grant);
+        let Some(pair) = self.pair(own) else { return };
+        pair.inbox_requests.grant(number, Some(arrival));
+        self.note_left_over(pair);
     }
 
     /// Adds the notifications that wait for the peer to receive them to a hang report.
@@ -321,7 +341,7 @@ impl RemotePeer {
     }
 
     /// Posts granted operations, as far as the send queues have room.
-    pub(super) fn post_granted(&self) {
+    fn post_granted(&self) {
         for pair in &self.pairs {
             pair.requests.post_granted();
             pair.inbox_requests.post_granted();
@@ -341,7 +361,12 @@ impl RemotePeer {
     /// Notes that eager puts of the peer have arrived in their round. Returns `true` if the peer needs
     /// nothing more, so that its arrivals may be complete.
     pub(crate) fn note_eager_arrival(&self, own: Rank, puts: u32) -> bool {
-        self.pair(own).into_iter().for_each(|pair| pair.eager.note_landed(puts));
+        if let Some(pair) = self.pair(own) {
+            pair.eager.note_landed(puts);
+            if self.is_report_due(pair) {
+                self.attention.need();
+            }
+        }
         self.is_finished()
     }
 
@@ -352,7 +377,7 @@ impl RemotePeer {
     }
 
     /// Reports the eager puts of the peer that have landed, if they are half of its credit.
-    pub(super) fn report_landed(&self) {
+    fn report_landed(&self) {
         for (pair, own) in self.pairs.iter().zip(self.distribution.here()) {
             if self.is_report_due(pair) {
                 self.send(Rank(own), ControlMessage::Landed { landed: pair.eager.report() });
@@ -365,13 +390,24 @@ impl RemotePeer {
     }
 
     /// Returns `true` if the next pass has something to do that no event announces.
-    pub(crate) fn waits_for_progress(&self) -> bool {
-        self.pairs.iter().any(|pair| {
-            pair.requests.has_granted()
-                || pair.requests.has_patient()
-                || pair.inbox_requests.has_granted()
-                || self.is_report_due(pair)
-        })
+    pub(crate) fn needs_pass(&self) -> bool {
+        self.attention.is_needed()
+    }
+
+    /// Does what no message brings. What is left after that is left to the next pass.
+    pub(super) fn attend(&self, clock: &Clock) {
+        self.post_granted();
+        self.ask_if_due(clock);
+        self.report_landed();
+        self.pairs.iter().for_each(|pair| self.note_left_over(pair));
+    }
+
+    /// Returns `true` if something of a pair waits for the next pass.
+    fn waits(&self, pair: &Pair) -> bool {
+        pair.requests.has_granted()
+            || pair.requests.has_patient()
+            || pair.inbox_requests.has_granted()
+            || self.is_report_due(pair)
     }
 
     /// Counts an operation of the peer as granted.
@@ -415,6 +451,13 @@ impl RemotePeer {
     /// Notes that the process of the peer has finished.
     pub(super) fn note_finished(&self) {
         self.finished.store(true, Ordering::Release);
+        self.attention.note_finished();
+    }
+
+    /// Returns `true` if a remote peer of this process has finished.
+    #[inline]
+    pub(crate) fn has_one_finished(&self) -> bool {
+        self.attention.has_finished()
     }
 
     /// Notes that the process of the peer may end at any time.

@@ -4,6 +4,7 @@
 
 use std::{
     io,
+    mem::MaybeUninit,
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
@@ -12,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 use talpf_primitives::{AtomicBool, Ordering, TryLock};
 
 use super::{
@@ -45,6 +46,9 @@ const BATCH: usize = 64;
 /// Polls in vain after which the sockets are asked for peers that have ended.
 const POLLS_BETWEEN_CHECKS: u32 = 256;
 
+/// Most peers that are found to have ended at once.
+const MOST_ENDS: usize = 16;
+
 /// Settings of a [`ShmRail`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -72,7 +76,7 @@ pub struct ShmRail {
     emulation: Emulation,
     /// Set once this process has announced that it is about to sleep.
     is_armed: AtomicBool,
-    /// Readable once a peer has woken this process, or has ended.
+    /// Readable once a peer has woken this process, or has ended. The data of its events are processes.
     sleep_on: OwnedFd,
     /// Held by the thread that polls.
     inbox: TryLock<Inbox>,
@@ -94,11 +98,11 @@ impl ShmRail {
         let is_fenced = peers.iter().all(|(peer, _)| peer.is_fenced) && end.handshake.is_fenced;
         let fence = AsymmetricFence::new(is_fenced);
         let sleep_on = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let data = epoll::EventData::new_u64(0);
-        epoll::add(&sleep_on, &end.event, data, epoll::EventFlags::IN)?;
+        let of = |process: u32| epoll::EventData::new_u64(process.into());
+        epoll::add(&sleep_on, &end.event, of(own), epoll::EventFlags::IN)?;
         let mut all: Vec<_> = (0..processes).map(|_| None).collect();
         for (greeted, socket) in peers {
-            epoll::add(&sleep_on, &socket, data, epoll::EventFlags::IN)?;
+            epoll::add(&sleep_on, &socket, of(greeted.process), epoll::EventFlags::IN)?;
             let process = greeted.process as usize;
             all[process] = Some(Peer::new(greeted, socket, own, fence));
         }
@@ -245,6 +249,19 @@ impl ShmRail {
             let _ = epoll::delete(&self.sleep_on, &peer.socket);
             self.emulation.lose(peer.process, reason, sink);
         }
+    }
+
+    /// Returns peers that have ended, [`MOST_ENDS`] at most.
+    fn ended_peers(&self) -> Vec<u32> {
+        let mut events = [const { MaybeUninit::uninit() }; MOST_ENDS];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // None if it fails: a later poll asks again.
+        let Ok((readable, _)) = epoll::wait(&self.sleep_on, &mut events, Some(&at_once)) else {
+            return Vec::new();
+        };
+        let peers = readable.iter().map(|event| event.data.u64() as usize);
+        let peers = peers.filter_map(|process| self.peers.0.get(process)?.as_ref());
+        peers.filter(|peer| peer.has_ended()).map(|peer| peer.process).collect()
     }
 
     fn has_next(&self, inbox: &Inbox, peer: &Peer) -> bool {
@@ -449,16 +466,19 @@ impl Rail for ShmRail {
             sink(event);
         };
         let checks_ends = was_armed || inbox.polls_in_vain >= POLLS_BETWEEN_CHECKS;
-        let mut is_complete = false;
+        let (mut is_complete, mut ended) = (false, Vec::new());
         while !is_complete {
             is_complete = true;
+            if checks_ends {
+                ended = self.ended_peers();
+            }
             for peer in self.peers.0.iter().flatten().filter(|peer| !peer.is_lost()) {
                 if peer.is_silent.load(Ordering::Acquire) {
                     self.lose(peer, LossReason::Silent, &mut counting);
                     continue;
                 }
                 // Asked first: a peer that has ended sends nothing after what is there now.
-                let has_ended = checks_ends && peer.has_ended();
+                let has_ended = ended.contains(&peer.process);
                 let most = if has_ended { usize::MAX } else { BATCH };
                 match self.take(peer, inbox, most, &mut counting) {
                     Err(Malformed(what)) => {
