@@ -29,7 +29,7 @@ pub struct DeviceConfig {
     pub name: String,
     /// Limits of the device.
     pub attributes: DeviceAttributes,
-    /// Faults of the device's link; `None` for a link without faults.
+    /// Faults of requests that the device's queue pairs post; `None` for a link without faults.
     pub fault: Option<FaultPlan>,
     /// Time that messages take between the contexts of the device, each of which stands for a
     /// process; `None` for none. The user of the device moves the time, by
@@ -69,7 +69,8 @@ impl Device {
 
     /// Creates the device of this process, whose queue pairs can be connected to those of the
     /// devices of other processes by [`QueuePair::connect_to`](crate::QueuePair::connect_to). A
-    /// message has at most 4 MiB. The fault plan applies only between queue pairs of this process.
+    /// message has at most 4 MiB. The fault plan applies to requests that queue pairs of this device post, also to
+    /// those of other processes, whose data is then never copied at once. It does not apply to datagrams.
     ///
     /// The caller must call [`progress`](Self::progress) again and again: no other function polls
     /// the rail, and no thread does.
@@ -189,9 +190,10 @@ impl Device {
     }
 
     /// Returns `true` if writes to a process, and reads, usually end in their post: the memory of both is
-    /// mapped.
+    /// mapped, and the link has no faults.
     pub fn maps_memory_of(&self, process: u32) -> bool {
-        self.core.port.as_ref().is_some_and(|port| port.maps(process))
+        let is_mapped = self.core.port.as_ref().is_some_and(|port| port.maps(process));
+        is_mapped && !self.core.link.has_faults()
     }
 
     /// Returns `true` if packets are queued that have not left this process.

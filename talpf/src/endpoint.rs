@@ -136,14 +136,17 @@ impl Endpoint {
     }
 
     /// Connects the queue pair for `rank`, of another process, to the queue pair of `rank` for this one.
-    /// The connection has no timeout, as a busy process may answer late.
+    /// The connection has no timeout, as a busy process may answer late, unless the link may lose the request.
     pub(crate) fn connect_remote(
         &self,
         rank: Rank,
         process: u32,
         number: QueuePairNumber,
+        has_faults: bool,
     ) -> Result<(), Error> {
-        let connection = Connection { timeout_ns: 0, ..Connection::default() };
+        let with_timeout = Connection::default();
+        let timeout_ns = if has_faults { with_timeout.timeout_ns } else { 0 };
+        let connection = Connection { timeout_ns, ..with_timeout };
         let to = self.opened(rank)?;
         to.queue_pair.connect_to(process, number, &connection)?;
         to.is_remote.store(true, Ordering::Release);

@@ -3,12 +3,13 @@
 //! The requester's thread calls the responder, which copies from the memory of one queue pair to
 //! that of the other. From another process the same [`Message`] comes by a rail and is carried
 //! out by the same responder, and the same [`AttemptResult`] becomes the response (see `port`).
-//! Faults, and the time that messages take, are simulated here alone: the responder recognises
+//! Faults, and the time that messages take, are drawn here alone: the responder recognises
 //! retries and duplicates by their sequence numbers, as on a wire.
 
 mod fault;
 mod priced;
 
+pub(crate) use fault::Fate;
 pub use fault::FaultPlan;
 pub(crate) use priced::PricedLink;
 
@@ -83,6 +84,21 @@ impl Link {
         match &self.simulated {
             Some(Simulated::Price(priced)) => Some(priced),
             _ => None,
+        }
+    }
+
+    /// Returns `true` if messages may have faults.
+    #[inline]
+    pub(crate) fn has_faults(&self) -> bool {
+        matches!(self.simulated, Some(Simulated::Faults(_)))
+    }
+
+    /// Returns the faults of an attempt at the message of a queue pair with this sequence number.
+    #[inline]
+    pub(crate) fn fate(&self, source: QueuePairNumber, psn: u32, attempt: u32) -> Fate {
+        match &self.simulated {
+            Some(Simulated::Faults(plan)) => plan.fate(source, psn, attempt),
+            _ => Fate::default(),
         }
     }
 

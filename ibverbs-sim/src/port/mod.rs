@@ -458,14 +458,19 @@ impl Delivery<'_> {
             return;
         }
         let Some(outcome) = self.carry_out(&queue_pair, request) else { return };
-        let Outcome::Response(syndrome) = outcome else {
-            let is_duplicate = matches!(outcome, Outcome::Duplicate);
-            if queue_pair.remote_peer.acknowledge_later(request.connection, is_duplicate) {
-                self.acknowledged.push(queue_pair);
+        let syndrome = match outcome {
+            Outcome::Done => {
+                if queue_pair.remote_peer.acknowledge_later(request.connection) {
+                    self.acknowledged.push(queue_pair);
+                }
+                return;
             }
-            return;
+            Outcome::Response(syndrome) => {
+                queue_pair.note_response();
+                syndrome
+            }
+            Outcome::Repeated { original } => Syndrome::Ack { original },
         };
-        queue_pair.note_response();
         let &Request { to, from, connection, psn, .. } = request;
         let payload = self.returned.borrow();
         let response =
@@ -488,11 +493,9 @@ impl Delivery<'_> {
         if !queue_pair.is_connected_to(self.from, request.from) {
             return None;
         }
-        if queue_pair.is_duplicate(request.psn) {
-            return Some(Outcome::Duplicate);
-        }
-        let (_, held) = guard.parts();
         let returns_data = request.operation.returns_data();
+        let is_duplicate = queue_pair.is_duplicate(request.psn);
+        let (_, held) = guard.parts();
         let local = if returns_data {
             LocalBuffer::Brought { length: request.length, into: self.returned }
         } else if request.is_delivered {
@@ -508,6 +511,7 @@ impl Delivery<'_> {
             local: &local,
         };
         match queue_pair.respond(&message, held, self.deferred) {
+            Ok(original) if is_duplicate => Some(Outcome::Repeated { original }),
             Ok(original) if returns_data => Some(Outcome::Response(Syndrome::Ack { original })),
             Ok(_) => Some(Outcome::Done),
             Err(AttemptError::Refused(status)) => Some(Outcome::Response(Syndrome::Nak(status))),
@@ -523,8 +527,8 @@ impl Delivery<'_> {
 enum Outcome {
     /// The request was carried out, and is acknowledged with those after it.
     Done,
-    /// The request was carried out before, and any data sent.
-    Duplicate,
+    /// The request was carried out before. The response says so of no later request, whose own may be lost.
+    Repeated { original: u64 },
     /// The request has a response of its own.
     Response(Syndrome),
 }

@@ -37,6 +37,8 @@ pub(super) struct Outstanding {
     pub(super) response: Retry,
     /// Deadline for which a timer is armed.
     pub(super) armed_ns: Option<u64>,
+    /// Number of times that the oldest request was sent again because it had no response, on a link with faults.
+    pub(super) repeated: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -102,6 +104,7 @@ impl Default for Outstanding {
             limit: MAX_REQUESTS,
             response: Retry::default(),
             armed_ns: None,
+            repeated: 0,
         }
     }
 }
@@ -257,6 +260,12 @@ impl Outstanding {
         self.returning -= usize::from(sent.returns());
         self.carried -= usize::from(sent.is_carried());
         self.next = self.next.saturating_sub(1);
+        self.repeated = 0;
+    }
+
+    /// Returns `true` if data is to return.
+    pub(super) fn awaits_data(&self) -> bool {
+        self.returning > 0
     }
 
     /// Notes that the peer carries requests out.

@@ -6,8 +6,8 @@
 //! for, the oldest first: so completions come in the order of posting. A request that finds too many
 //! outstanding stalls until then.
 //!
-//! A rail loses nothing and keeps the order, so requests are sent again for two reasons only: the
-//! peer had no receive for the oldest, or was not connected and has dropped them. Then the oldest is
+//! A rail loses nothing and keeps the order, so requests are sent again for two reasons only, without faults
+//! (`faults`): the peer had no receive for the oldest, or was not connected and has dropped them. Then the oldest is
 //! sent alone, and the others follow once it was carried out. The peer recognises requests that it
 //! has carried out by their sequence numbers.
 //!
@@ -27,6 +27,7 @@
 //! next receive and checks for one again, in this order: so the notification of a receive comes
 //! after the response that none was posted.
 
+mod faults;
 mod peer;
 mod permit;
 mod responding;
@@ -79,13 +80,19 @@ impl QueuePairCore {
         deferred: &mut Deferred,
     ) -> AttemptError {
         let length = local.len();
-        let Some(port) = &self.context.device.port else { return AttemptError::NoResponse };
+        let device = &self.context.device;
+        let Some(port) = &device.port else { return AttemptError::NoResponse };
         let is_long = permit::is_long(requester, &request.operation, length, port);
         if !requester.outstanding.has_room(request, length, requester.max_rd_atomic, is_long) {
             return AttemptError::Busy;
         }
         if requester.outstanding.is_empty() && port.is_lost(process) {
             return AttemptError::Refused(CompletionStatus::RetryExceeded);
+        }
+        if device.link.has_faults()
+            && let Some(held_back) = self.held_back_by_faults(requester)
+        {
+            return held_back;
         }
         if is_long && let Some(attempted) = self.post_long(process, requester, request, local) {
             return attempted;
@@ -105,7 +112,7 @@ impl QueuePairCore {
             true => LocalBuffer::Delivered { length },
             false => local,
         };
-        self.send_request(process, remote, psn, request, local, deferred);
+        self.send_request(process, remote, (psn, 0), request, local, deferred);
         requester.next_psn = (psn + 1) & PSN_MASK;
         let way = if is_delivered { Way::Copied } else { Way::Packet };
         requester.outstanding.push(request, length, way);
@@ -116,11 +123,12 @@ impl QueuePairCore {
         AttemptError::UnderWay
     }
 
+    /// Sends a request with its sequence number, by the attempt of this number.
     fn send_request(
         &self,
         process: u32,
         remote: QueuePairNumber,
-        psn: u32,
+        (psn, attempt): (u32, u32),
         request: &SendWorkRequest<'_>,
         local: LocalBuffer<'_>,
         deferred: &mut Deferred,
@@ -143,7 +151,14 @@ impl QueuePairCore {
             payload,
         };
         let more = matches!(local, LocalBuffer::Source(_)).then_some(local);
+        let fate = self.context.device.link.fate(self.number, psn, attempt);
+        if fate.is_lost {
+            return;
+        }
         self.queue_packet(process, &Packet::Request(packet), more, deferred);
+        if fate.arrives_twice {
+            self.queue_packet(process, &Packet::Request(packet), more, deferred);
+        }
     }
 
     /// Takes a response that has arrived.
@@ -190,6 +205,12 @@ impl QueuePairCore {
         let acknowledged =
             Response { syndrome: Syndrome::Ack { original: 0 }, payload: &[], ..*response };
         for earlier in 0..=nth {
+            if self.loses_response(requester, response) {
+                if earlier == 0 {
+                    return;
+                }
+                break;
+            }
             let response = if earlier < nth { &acknowledged } else { response };
             let is_last = earlier == nth;
             match self.outcome(requester, held, response, is_last) {
@@ -369,7 +390,9 @@ impl QueuePairCore {
                     return;
                 }
             } else {
-                if requester.outstanding.response.is_expired(now_ns) {
+                if requester.outstanding.response.is_expired(now_ns)
+                    && !self.delays_repetition(requester)
+                {
                     requester.outstanding.rewind(1);
                     self.send_again(requester, held, deferred);
                     return self.await_response(requester, held, deferred);
@@ -389,21 +412,23 @@ impl QueuePairCore {
         let Some(process) = requester.process else { return };
         let mut list = ListBuffer::default();
         let oldest = requester.next_psn.wrapping_sub(requester.outstanding.len() as u32);
+        let repeated = requester.outstanding.repeated;
         loop {
             let remote = requester.remote;
             let again = requester.outstanding.next_to_send(&mut list);
             let Some((nth, request, length, is_notification)) = again else { return };
             let psn = oldest.wrapping_add(nth as u32) & PSN_MASK;
+            let numbers = (psn, if nth == 0 { repeated } else { 0 });
             if is_notification {
                 // That of a read only keeps the order of completions.
                 let is_read = request.operation.returns_data();
                 let local = LocalBuffer::Delivered { length: if is_read { 0 } else { length } };
-                self.send_request(process, remote, psn, &request, local, deferred);
+                self.send_request(process, remote, numbers, &request, local, deferred);
                 requester.outstanding.sent_again();
                 continue;
             }
             let checked = self.with_local(&request, held, |local| {
-                self.send_request(process, remote, psn, &request, local, deferred);
+                self.send_request(process, remote, numbers, &request, local, deferred);
             });
             if let Err(status) = checked {
                 // Memory of the request is not registered any more. A later one waits until it is

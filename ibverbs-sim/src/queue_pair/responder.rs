@@ -66,7 +66,8 @@ impl QueuePairCore {
             return Err(AttemptError::NoResponse);
         }
         if let Operation::Read { remote } = *message.operation {
-            match self.open(remote, message.local.len(), held) {
+            let allowed = self.check_read_limit();
+            match allowed.and_then(|()| self.open(remote, message.local.len(), held)) {
                 Ok(source) => message.local.bring(source),
                 Err(_) => return Err(AttemptError::NoResponse),
             }

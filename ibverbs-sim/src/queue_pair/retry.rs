@@ -10,7 +10,6 @@ enum WaitReason {
     Nothing,
     Receive,
     Response,
-    Link,
 }
 
 /// Waits of one request, from its first attempt to its end.
@@ -21,6 +20,8 @@ pub(crate) struct Retry {
     left: u8,
     /// End of the current wait; `None` if it has no deadline.
     deadline_ns: Option<u64>,
+    /// End of the link's delay of this attempt; `None` if it delays none.
+    link_ns: Option<u64>,
     /// Number of attempts without a response so far.
     pub(crate) attempts: u32,
     /// `true` once the link's delay of this attempt is over.
@@ -60,31 +61,40 @@ impl Retry {
         Ok(())
     }
 
-    /// Begins a wait until the end of the link's delay.
+    /// Delays this attempt by the link. Retries that were made before still count.
     pub(crate) fn delay(&mut self, until_ns: u64) {
-        self.reason = WaitReason::Link;
-        self.deadline_ns = Some(until_ns);
+        self.link_ns = Some(until_ns);
     }
 
     /// Returns `false` while the link delays the message.
     #[inline]
     pub(crate) fn may_try(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
-        if self.reason != WaitReason::Link {
-            return true;
-        }
-        self.was_delayed = self.deadline_ns.is_some_and(|deadline| deadline <= now_ns());
-        self.was_delayed
+        self.link_ns.is_none() || self.has_been_delayed(now_ns())
     }
 
-    /// Returns `true` if the wait for a response has reached its deadline.
-    pub(crate) fn is_expired(&self, now_ns: u64) -> bool {
+    /// Returns `true` if the delay of the link is over, after which a wait begins anew.
+    #[cold]
+    fn has_been_delayed(&mut self, now_ns: u64) -> bool {
+        if self.link_ns.is_some_and(|until| until > now_ns) {
+            return false;
+        }
+        self.link_ns = None;
+        self.was_delayed = true;
+        self.deadline_ns = self.deadline_ns.map(|_| now_ns);
+        true
+    }
+
+    /// Returns `true` if the wait for a response has reached its deadline, and the link does not delay
+    /// the next attempt.
+    pub(crate) fn is_expired(&mut self, now_ns: u64) -> bool {
         self.reason == WaitReason::Response
             && self.deadline_ns.is_some_and(|deadline| deadline <= now_ns)
+            && self.may_try(|| now_ns)
     }
 
     /// Returns the time of the next attempt; `None` if the wait has no deadline.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
-        self.deadline_ns
+        self.link_ns.or(self.deadline_ns)
     }
 
     /// Begins a wait for `reason` unless one is under way that has not reached its deadline.
@@ -134,5 +144,19 @@ mod tests {
         assert_eq!(retry.no_response(24, 10, 1), Ok(()));
         assert_eq!(retry.no_response(25, 10, 1), Err(Exhausted));
         assert_eq!(retry.attempts, 2);
+    }
+
+    #[test]
+    fn a_delay_of_the_link_gives_no_retries_back() {
+        let mut retry = Retry::default();
+        assert_eq!(retry.no_response(0, 10, 1), Ok(()));
+        retry.delay(40);
+        assert!(!retry.may_try(|| 39) && retry.may_try(|| 40) && retry.was_delayed);
+        assert_eq!(retry.no_response(40, 10, 1), Ok(()));
+        assert_eq!(retry.deadline_ns(), Some(50));
+        retry.delay(60);
+        assert_eq!(retry.deadline_ns(), Some(60));
+        assert!(!retry.is_expired(59) && retry.is_expired(60));
+        assert_eq!(retry.no_response(60, 10, 1), Err(Exhausted));
     }
 }

@@ -201,6 +201,8 @@ impl QueuePairCore {
         }
         self.remote_peer.set_process(None);
         self.responder.access.store(Access::NONE.bits(), Ordering::SeqCst);
+        // A value that the next peer has not found.
+        self.responder.last_original.store(0, Ordering::SeqCst);
     }
 }
 

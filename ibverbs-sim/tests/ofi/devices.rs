@@ -4,6 +4,19 @@ use std::sync::Arc;
 
 use ibverbs_sim::*;
 
+use crate::common::Joined;
+
+/// Creates two devices for the ends of a test; over sockets where libfabric is not installed.
+pub(crate) fn joined(config: &DeviceConfig) -> Joined {
+    if OfiProviders::find().is_err() {
+        let wires = SocketWire::mesh(2).unwrap().into_iter();
+        let rails = wires.map(|wire| Arc::new(Packets::new(Arc::new(wire))) as _).collect();
+        return Joined::on(rails, config);
+    }
+    let rails = OfiRail::mesh(2, &choice()).unwrap();
+    Joined::on(rails.into_iter().map(|rail| Arc::new(rail) as _).collect(), config)
+}
+
 /// Creates a device for each process; over sockets where libfabric is not installed.
 pub(crate) fn devices(processes: u32) -> Vec<Device> {
     if let Err(error) = OfiProviders::find() {

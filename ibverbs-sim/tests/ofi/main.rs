@@ -10,11 +10,15 @@ mod connected_pair;
 #[path = "../wire/datagrams.rs"]
 mod datagrams;
 mod devices;
+#[path = "../verbs/faults.rs"]
+mod faults;
 mod long_operations;
 #[path = "../wire/opcodes.rs"]
 mod opcodes;
 #[path = "../wire/outstanding.rs"]
 mod outstanding;
+#[path = "../wire/pipelined_faults.rs"]
+mod pipelined_faults;
 #[path = "../wire/protection.rs"]
 mod protection;
 #[path = "../wire/receiver_not_ready.rs"]

@@ -4,6 +4,14 @@ use std::sync::Arc;
 
 use ibverbs_sim::*;
 
+use crate::common::Joined;
+
+/// Creates two devices for the ends of a test.
+pub(crate) fn joined(config: &DeviceConfig) -> Joined {
+    let rails = ShmRail::mesh(2, &ShmConfig::default()).unwrap();
+    Joined::on(rails.into_iter().map(|rail| Arc::new(rail) as _).collect(), config)
+}
+
 /// Creates a device for each process.
 pub(crate) fn devices(processes: u32) -> Vec<Device> {
     with_rails(processes).1

@@ -14,7 +14,7 @@ fn short_timeout() -> Connection {
 /// Advances the time until no request waits for it.
 fn settle(end: &End) {
     while let Some(deadline) = end.context.next_deadline_ns() {
-        end.context.advance(deadline);
+        end.advance(deadline);
     }
 }
 
@@ -26,11 +26,35 @@ fn a_link_that_loses_everything_ends_in_retry_exceeded() {
     );
     b.receives(0..1);
     a.post(&[send(1)]);
-    a.context.advance(799);
+    a.advance(799);
     assert!(a.sent().is_empty());
-    a.context.advance(800);
+    a.advance(800);
     assert_eq!(a.sent()[0].status, CompletionStatus::RetryExceeded);
     assert!(b.received().is_empty());
+}
+
+/// A delay is no wait for a response, and does not renew the retries.
+#[test]
+fn a_link_that_also_delays_everything_ends_in_retry_exceeded() {
+    let plan = FaultPlan {
+        seed: 1,
+        drop_request_ppm: ALWAYS,
+        delay_ppm: ALWAYS,
+        max_delay_ns: 50,
+        ..FaultPlan::default()
+    };
+    let (a, _b) = pair_on(&faulty(plan), &short_timeout());
+    a.post(&[send(1)]);
+    for time in (0..).take_while(|time| *time <= 9 * 150) {
+        assert!(a.context.next_deadline_ns().is_some());
+        a.advance(time);
+        if let [sent] = a.sent()[..] {
+            assert_eq!(sent.status, CompletionStatus::RetryExceeded);
+            assert!(time > 800);
+            return;
+        }
+    }
+    panic!("it never ends");
 }
 
 #[test]
@@ -76,13 +100,13 @@ fn a_delayed_message_arrives_when_its_time_has_come() {
     let plan = FaultPlan { seed: 4, delay_ppm: ALWAYS, max_delay_ns: 1000, ..FaultPlan::default() };
     let (a, b) = pair_on(&faulty(plan), &short_timeout());
     b.receives(0..1);
-    a.context.advance(50);
+    a.advance(50);
     a.post(&[send(1)]);
     let arrival = a.context.next_deadline_ns().unwrap();
     assert!((51..=1050).contains(&arrival));
-    a.context.advance(arrival - 1);
+    a.advance(arrival - 1);
     assert!(b.received().is_empty());
-    a.context.advance(arrival);
+    a.advance(arrival);
     assert_eq!(b.received().len(), 1);
 }
 
@@ -128,7 +152,7 @@ fn one_seed_gives_one_course_of_events() {
             a.post(&[send(wr_id)]);
             while let Some(deadline) = a.context.next_deadline_ns() {
                 deadlines.push(deadline);
-                a.context.advance(deadline);
+                a.advance(deadline);
             }
             assert_eq!(statuses(&a.sent()), [(wr_id, CompletionStatus::Success)]);
             assert_eq!(statuses(&b.received()), [(wr_id, CompletionStatus::Success)]);

@@ -43,8 +43,8 @@ fn a_fence_holds_although_the_link_delays_the_read() {
         SendWorkRequest { flags, ..request(2, write, Payload::Gather(&list)) },
     ]);
     assert!(a.sent().is_empty());
-    a.context.advance(50);
-    a.context.advance(100);
+    a.advance(50);
+    a.advance(100);
     assert_eq!(a.sent().len(), 2);
     assert_eq!(remote.bytes(), b"fresh!!!fresh!!!");
 }

@@ -6,6 +6,7 @@ mod completion_channel;
 mod completion_queue_overrun;
 mod concurrent_posters;
 mod deregister;
+mod devices;
 mod faults;
 mod fence;
 mod flush_on_error;

@@ -27,7 +27,7 @@ fn a_message_longer_than_the_receive_fails_both_ends() {
 fn a_message_longer_than_the_device_carries_fails() {
     let mut attributes = DeviceAttributes::default();
     attributes.max_message_size = 100;
-    let device = Device::new(DeviceConfig { attributes, ..DeviceConfig::default() }).unwrap();
+    let device = Devices::new(DeviceConfig { attributes, ..DeviceConfig::default() });
     for (length, expected) in
         [(100, CompletionStatus::Success), (101, CompletionStatus::LocalLength)]
     {

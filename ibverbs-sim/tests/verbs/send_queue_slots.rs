@@ -99,7 +99,7 @@ fn completions_of_a_destroyed_queue_pair_free_nothing_of_its_successor() {
     let a = End::new(&device, |init| init.max_send_wr = 4);
     connect(&a, &b, &Connection::default());
     a.post(&[write(target.region.at(0), SendFlags::SIGNALLED); 4]);
-    let End { context: _context, domain, send_cq, recv_cq, queue_pair } = a;
+    let End { context: _context, domain, send_cq, recv_cq, queue_pair, .. } = a;
     let old = queue_pair.number();
     drop(queue_pair);
     let init = QueuePairInit { max_send_wr: 4, ..QueuePairInit::new(&send_cq, &recv_cq) };

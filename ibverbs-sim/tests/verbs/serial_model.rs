@@ -134,7 +134,7 @@ fn post(act: &Act, model: &Model, a: &End, b: &End, local: &Buffer, remote: &Buf
     a.post(&[request(0, operation, Payload::Gather(&list))]);
 }
 
-fn run(device: &Device, acts: &[(usize, Act)]) {
+fn run(device: &Devices, acts: &[(usize, Act)]) {
     let connection = Connection { timeout_ns: 100, retry_count: 7, ..Connection::default() };
     let mut pairs: Vec<_> = (0..PAIRS)
         .map(|which| {
@@ -153,7 +153,7 @@ fn run(device: &Device, acts: &[(usize, Act)]) {
     }
     for (which, (a, b, local, remote, model)) in pairs.iter().enumerate() {
         while let Some(deadline) = a.context.next_deadline_ns() {
-            a.context.advance(deadline);
+            a.advance(deadline);
         }
         let sent = a.sent();
         assert!(sent.iter().all(|sent| sent.status == CompletionStatus::Success), "{sent:?}");

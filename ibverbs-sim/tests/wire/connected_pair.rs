@@ -2,7 +2,9 @@
 
 pub(crate) use crate::devices::devices;
 
-use crate::common::{End, device};
+pub(crate) use crate::common::settle;
+
+use crate::common::{End, connect};
 use ibverbs_sim::*;
 
 /// Two connected ends with their devices.
@@ -36,8 +38,9 @@ impl ConnectedPair {
 
     /// Creates two ends in one process, for comparison.
     pub(crate) fn in_one_process(connection: &Connection) -> Self {
-        let device = device();
-        let (a, b) = crate::common::pair_on(&device, connection);
+        let device = Device::new(DeviceConfig::default()).unwrap();
+        let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
+        connect(&a, &b, connection);
         Self { a, b, devices: vec![device] }
     }
 
@@ -49,19 +52,4 @@ impl ConnectedPair {
     pub(crate) fn settle(&self) {
         settle(&self.devices);
     }
-}
-
-/// Moves packets until none are left: what one side has sent can be received by the other at once, or soon.
-pub(crate) fn settle(devices: &[Device]) {
-    let moved = || devices.iter().map(|device| device.progress().unwrap()).sum::<usize>();
-    while moved() > 0 || devices.iter().any(Device::has_unsent) || are_under_way(devices) {}
-}
-
-/// Returns `true` if packets between the devices, one of each process, have not arrived.
-fn are_under_way(devices: &[Device]) -> bool {
-    let processes = || (0..).zip(devices);
-    let mut pairs = processes().flat_map(|from| processes().map(move |to| (from, to)));
-    pairs.any(|((from, sender), (to, receiver))| {
-        from != to && sender.traffic(to).0 != receiver.traffic(from).1
-    })
 }

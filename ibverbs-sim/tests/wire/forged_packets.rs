@@ -66,6 +66,22 @@ fn a_read_of_more_than_there_is_allocates_nothing_and_is_refused() {
 }
 
 #[test]
+fn a_read_that_says_it_is_repeated_needs_the_right_as_well() {
+    let scene = Scene::new();
+    scene.closed.fill(&[7; 64]);
+    scene.arrives(&scene.forge(0, 0, 0, 2, b"ab")).unwrap();
+    for (buffer, is_readable) in [(&scene.closed, false), (&scene.open, true)] {
+        let RemoteAddress { address, key } = buffer.region.at(0);
+        scene.forger.sent.lock().clear();
+        scene.arrives(&scene.forge(4, address, key.to_u32(), 64, b"")).unwrap();
+        let sent = scene.forger.sent.lock();
+        assert_eq!(sent.iter().any(|response| response.len() > 64), is_readable);
+        assert!(!sent.iter().any(|response| response.ends_with(&[7; 64])));
+    }
+    assert_eq!(scene.end.queue_pair.state(), QueuePairState::ReadyToSend);
+}
+
+#[test]
 fn an_answer_that_brings_too_little_fails_the_request() {
     let scene = Scene::new();
     scene.arrives(&scene.forge_response(b"1234567")).unwrap();

@@ -72,7 +72,8 @@ impl Processes {
             }
             if process != self.distribution.process() {
                 let number = QueuePairNumber::from_u32(word(settings.len() + here.index()));
-                endpoint.connect_remote(rank, process, number)?;
+                let has_faults = world.config.device.fault.is_some();
+                endpoint.connect_remote(rank, process, number, has_faults)?;
             }
         }
         let is_oversubscribed = placement.is_oversubscribed(&placements);

@@ -1,6 +1,7 @@
 //! Random programs give what running them superstep by superstep, one rank after another, gives.
 
 use crate::common;
+use ibverbs_sim::FaultPlan;
 use proptest::prelude::*;
 use talpf::{Context, Error, Lane, MemorySlot, Rank, SyncMode};
 use talpf_runtime::Array;
@@ -264,7 +265,11 @@ fn arrivals(round: &RoundPlan, rank: usize) -> u32 {
 }
 
 fn run(program: &Program, workers: usize, credits: usize) -> Vec<Vec<Memory>> {
-    let config = talpf::Config { credits, ..common::config(program.ranks as u32, workers) };
+    let config = common::config(program.ranks as u32, workers);
+    run_with(talpf::Config { credits, ..config }, program)
+}
+
+fn run_with(config: talpf::Config, program: &Program) -> Vec<Vec<Memory>> {
     let ends = common::run(config, |ctx| {
         let program = program.clone();
         async move {
@@ -315,5 +320,23 @@ proptest! {
     ) {
         let program = program(seed, ranks, common::modes(0)[mode], &lanes, rounds);
         prop_assert_eq!(run(&program, workers, credits), serial(&program));
+    }
+}
+
+#[test]
+fn a_bad_link_changes_nothing() {
+    for seed in 0..4 {
+        let program = program(seed, 3, common::modes(0)[seed as usize], &[0], 5);
+        let mut config = common::config(3, 2);
+        config.device.fault = Some(FaultPlan {
+            seed,
+            drop_request_ppm: 20_000,
+            drop_response_ppm: 20_000,
+            duplicate_ppm: 200_000,
+            delay_ppm: 100_000,
+            max_delay_ns: 100_000,
+            reorder_ppm: 100_000,
+        });
+        assert_eq!(run_with(config, &program), serial(&program), "seed {seed}");
     }
 }

@@ -8,6 +8,8 @@ mod bsp_programs;
 mod collectives;
 #[path = "../one_sided/credits.rs"]
 mod credits;
+#[path = "../one_sided/device_faults.rs"]
+mod device_faults;
 #[path = "../one_sided/early_puts.rs"]
 mod early_puts;
 #[path = "../one_sided/halos.rs"]

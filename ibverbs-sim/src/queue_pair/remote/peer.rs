@@ -72,12 +72,9 @@ impl RemotePeer {
 
     /// Notes that requests of the peer need an acknowledgement, of whose `connection` they are.
     /// Returns `true` if the caller has to list the queue pair for it.
-    pub(crate) fn acknowledge_later(&self, connection: u32, is_duplicate: bool) -> bool {
+    pub(crate) fn acknowledge_later(&self, connection: u32) -> bool {
         if self.peer_connection.swap(connection, Ordering::Relaxed) != connection {
             self.is_permit_sent.store(false, Ordering::Relaxed);
-        }
-        if is_duplicate {
-            self.responded_psn.store(NO_PSN, Ordering::Relaxed);
         }
         !self.is_listed.swap(true, Ordering::Relaxed)
     }

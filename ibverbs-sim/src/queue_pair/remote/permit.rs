@@ -73,8 +73,11 @@ impl QueuePairCore {
         }
     }
 
-    /// Takes the permit of the peer for a connection.
+    /// Takes the permit of the peer for a connection. On a link with faults all data is in packets.
     pub(crate) fn take_permit(&self, connection: u32, permit: Permit, deferred: &mut Deferred) {
+        if self.context.device.link.has_faults() {
+            return;
+        }
         let handle = |requester: &mut Requester, _: GateHeld<'_>, _: &mut Executor<'_>| {
             if connection == self.remote_peer.connection.load(Ordering::SeqCst) {
                 requester.permit = Some(Box::new(permit));

@@ -1,14 +1,136 @@
 //! Pairs of connected ends, and registered memory that tests can read.
+//!
+//! The ends are on one device, or on two that a rail joins, as `devices::joined` of the test says. Then whatever an
+//! end does is followed by the packets of both devices, until none is left: so the tests read as on one device.
 #![allow(dead_code, reason = "every test file uses another part")]
 #![allow(unsafe_code, reason = "the one place where tests register memory")]
 
 use std::{
     ops::Deref,
     ptr::NonNull,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
 };
 
 use ibverbs_sim::*;
+
+use crate::devices::joined;
+
+/// Device of a test, or two that a rail joins, on which ends are created alternately.
+pub(crate) struct Devices {
+    joined: Arc<Joined>,
+    ends: AtomicU32,
+}
+
+/// Devices with their rails; of one device without a rail, there is none.
+pub(crate) struct Joined {
+    pub(crate) devices: Vec<Device>,
+    pub(crate) rails: Vec<Arc<dyn Rail>>,
+}
+
+impl Joined {
+    /// Creates a device on each rail.
+    pub(crate) fn on(rails: Vec<Arc<dyn Rail>>, config: &DeviceConfig) -> Self {
+        let on = |rail: &Arc<dyn Rail>| Device::with_rail(config.clone(), Arc::clone(rail));
+        Self { devices: rails.iter().map(|rail| on(rail).unwrap()).collect(), rails }
+    }
+}
+
+impl Devices {
+    pub(crate) fn new(config: DeviceConfig) -> Self {
+        Self { joined: Arc::new(joined(&config)), ends: AtomicU32::new(0) }
+    }
+
+    /// Opens a context of the first device.
+    pub(crate) fn open(&self) -> Context {
+        self.joined.devices[0].open()
+    }
+
+    /// Returns the number of packets that the first device has sent to the second.
+    pub(crate) fn packets_from_the_first(&self) -> u64 {
+        self.joined.devices[0].traffic(1).0
+    }
+
+    /// Returns `true` if the first device says that it copies to and from memory of the second at once.
+    pub(crate) fn maps_from_the_first(&self) -> bool {
+        self.joined.devices[0].maps_memory_of(1)
+    }
+
+    /// Returns `true` if the ends are on devices that a rail joins.
+    pub(crate) fn are_apart(&self) -> bool {
+        !self.joined.rails.is_empty()
+    }
+}
+
+/// Device of an end. A test moves the packets of one that is given alone.
+#[derive(Clone)]
+pub(crate) struct Site {
+    device: Device,
+    process: u32,
+    joined: Option<Arc<Joined>>,
+}
+
+impl From<&Device> for Site {
+    fn from(device: &Device) -> Self {
+        Self { device: device.clone(), process: 0, joined: None }
+    }
+}
+
+impl From<&Devices> for Site {
+    fn from(all: &Devices) -> Self {
+        let end = all.ends.fetch_add(1, Ordering::Relaxed);
+        let process = end % all.joined.devices.len() as u32;
+        let device = all.joined.devices[process as usize].clone();
+        Self { device, process, joined: Some(Arc::clone(&all.joined)) }
+    }
+}
+
+impl Site {
+    fn settle(&self) {
+        if let Some(joined) = self.joined.as_deref().filter(|joined| !joined.rails.is_empty()) {
+            settle(&joined.devices);
+        }
+    }
+
+    /// Allocates memory of the rail, which it may map, or else of the program.
+    fn allocate(&self, length: usize) -> Words {
+        let rails = self.joined.as_deref().map_or(&[][..], |joined| &joined.rails);
+        let of_rail =
+            rails.get(self.process as usize).and_then(|rail| rail.allocate(length.max(8)));
+        match of_rail {
+            Some(memory) => Words::new(OfRail(memory)),
+            None => Words::of_the_program(length),
+        }
+    }
+}
+
+/// Memory of a rail, as words.
+struct OfRail(Box<dyn RailMemory>);
+
+impl AsRef<[AtomicU64]> for OfRail {
+    fn as_ref(&self) -> &[AtomicU64] {
+        let memory = self.0.memory();
+        // SAFETY: memory of a rail begins at a page; it is used as atomics, and by requests at other times.
+        unsafe { std::slice::from_raw_parts(memory.cast().as_ptr(), memory.len() / 8) }
+    }
+}
+
+/// Moves packets until none are left: what one side has sent can be received by the other at once, or soon.
+pub(crate) fn settle(devices: &[Device]) {
+    let moved = || devices.iter().map(|device| device.progress().unwrap()).sum::<usize>();
+    while moved() > 0 || devices.iter().any(Device::has_unsent) || are_under_way(devices) {}
+}
+
+/// Returns `true` if packets between the devices, one of each process, have not arrived.
+fn are_under_way(devices: &[Device]) -> bool {
+    let processes = || (0..).zip(devices);
+    let mut pairs = processes().flat_map(|from| processes().map(move |to| (from, to)));
+    pairs.any(|((from, sender), (to, receiver))| {
+        from != to && sender.traffic(to).0 != receiver.traffic(from).1
+    })
+}
 
 /// An end of a connection with the objects it needs.
 pub(crate) struct End {
@@ -17,65 +139,115 @@ pub(crate) struct End {
     pub(crate) send_cq: CompletionQueue,
     pub(crate) recv_cq: CompletionQueue,
     pub(crate) queue_pair: QueuePair,
+    site: Site,
 }
 
 impl End {
     /// Creates an end in RESET.
-    pub(crate) fn new(device: &Device, adjust: impl Fn(&mut QueuePairInit)) -> Self {
-        let context = device.open();
+    pub(crate) fn new(site: impl Into<Site>, adjust: impl Fn(&mut QueuePairInit)) -> Self {
+        let site = site.into();
+        let context = site.device.open();
         let domain = context.allocate_protection_domain();
         let send_cq = context.create_completion_queue(256, None).unwrap();
         let recv_cq = context.create_completion_queue(256, None).unwrap();
         let mut init = QueuePairInit::new(&send_cq, &recv_cq);
         adjust(&mut init);
         let queue_pair = domain.create_queue_pair(&init).unwrap();
-        Self { context, domain, send_cq, recv_cq, queue_pair }
+        Self { context, domain, send_cq, recv_cq, queue_pair, site }
+    }
+
+    /// Moves packets of devices that a rail joins until none are left.
+    pub(crate) fn settle(&self) {
+        self.site.settle();
     }
 
     pub(crate) fn buffer(&self, length: usize) -> Buffer {
-        Buffer::new(&self.domain, length, Access::ALL)
+        self.buffer_with(&self.domain, length, Access::ALL)
+    }
+
+    /// Registers memory of this end in one of its domains.
+    pub(crate) fn buffer_with(
+        &self,
+        domain: &ProtectionDomain,
+        length: usize,
+        access: Access,
+    ) -> Buffer {
+        let buffer = Buffer::in_memory(domain, self.site.allocate(length), length, access);
+        self.settle();
+        buffer
     }
 
     pub(crate) fn post(&self, requests: &[SendWorkRequest<'_>]) {
-        self.queue_pair.post_send(requests).unwrap();
+        self.try_post(requests).unwrap();
+    }
+
+    pub(crate) fn try_post(&self, requests: &[SendWorkRequest<'_>]) -> Result<(), PostError> {
+        let posted = self.queue_pair.post_send(requests);
+        self.settle();
+        posted
+    }
+
+    /// Moves the time of this end.
+    pub(crate) fn advance(&self, now_ns: u64) {
+        self.context.advance(now_ns);
+        self.settle();
+    }
+
+    /// Connects this end to a queue pair of another one. That one has to do the same.
+    pub(crate) fn connect(&self, to: &End, connection: &Connection) {
+        self.connect_with(&self.queue_pair, (to, &to.queue_pair), connection);
+    }
+
+    /// Connects one of the queue pairs of this end.
+    pub(crate) fn connect_with(
+        &self,
+        own: &QueuePair,
+        (to, peer): (&End, &QueuePair),
+        connection: &Connection,
+    ) {
+        own.connect_to(to.site.process, peer.number(), connection).unwrap();
     }
 
     /// Posts receives of no bytes.
     pub(crate) fn receives(&self, wr_ids: std::ops::Range<u64>) {
         for wr_id in wr_ids {
-            self.queue_pair.post_receive(&[ReceiveWorkRequest { wr_id, scatter: &[] }]).unwrap();
+            self.receive(wr_id, &[]);
         }
     }
 
     pub(crate) fn receive(&self, wr_id: u64, scatter: &[ScatterGather]) {
         self.queue_pair.post_receive(&[ReceiveWorkRequest { wr_id, scatter }]).unwrap();
+        self.settle();
     }
 
     pub(crate) fn sent(&self) -> Vec<WorkCompletion> {
+        self.settle();
         poll_all(&self.send_cq)
     }
 
     pub(crate) fn received(&self) -> Vec<WorkCompletion> {
+        self.settle();
         poll_all(&self.recv_cq)
     }
 
     pub(crate) fn go_to(&self, state: QueuePairState) {
         self.queue_pair.modify(&QueuePairAttributes::new(state)).unwrap();
+        self.settle();
     }
 }
 
-pub(crate) fn device() -> Device {
-    Device::new(DeviceConfig::default()).unwrap()
+pub(crate) fn device() -> Devices {
+    Devices::new(DeviceConfig::default())
 }
 
-pub(crate) fn faulty(fault: FaultPlan) -> Device {
+pub(crate) fn faulty(fault: FaultPlan) -> Devices {
     println!("seed {}", fault.seed);
-    Device::new(DeviceConfig { fault: Some(fault), ..DeviceConfig::default() }).unwrap()
+    Devices::new(DeviceConfig { fault: Some(fault), ..DeviceConfig::default() })
 }
 
 pub(crate) fn connect(a: &End, b: &End, connection: &Connection) {
-    a.queue_pair.connect(b.queue_pair.number(), connection).unwrap();
-    b.queue_pair.connect(a.queue_pair.number(), connection).unwrap();
+    a.connect(b, connection);
+    b.connect(a, connection);
 }
 
 /// Creates two connected ends with default parameters.
@@ -83,7 +255,7 @@ pub(crate) fn pair() -> (End, End) {
     pair_on(&device(), &Connection::default())
 }
 
-pub(crate) fn pair_on(device: &Device, connection: &Connection) -> (End, End) {
+pub(crate) fn pair_on(device: &Devices, connection: &Connection) -> (End, End) {
     let ends = (End::new(device, |_| {}), End::new(device, |_| {}));
     connect(&ends.0, &ends.1, connection);
     ends
@@ -102,6 +274,12 @@ impl Words {
     pub(crate) fn new(words: impl AsRef<[AtomicU64]> + Send + Sync + 'static) -> Self {
         Self(Box::new(words))
     }
+
+    fn of_the_program(length: usize) -> Self {
+        let words: Box<[AtomicU64]> =
+            (0..length.div_ceil(8).max(1)).map(|_| AtomicU64::new(0)).collect();
+        Self::new(words)
+    }
 }
 
 impl Deref for Words {
@@ -114,9 +292,7 @@ impl Deref for Words {
 
 impl Buffer {
     pub(crate) fn new(domain: &ProtectionDomain, length: usize, access: Access) -> Self {
-        let words: Box<[AtomicU64]> =
-            (0..length.div_ceil(8).max(1)).map(|_| AtomicU64::new(0)).collect();
-        Self::in_memory(domain, Words::new(words), length, access)
+        Self::in_memory(domain, Words::of_the_program(length), length, access)
     }
 
     /// Registers `length` bytes of `words`.
