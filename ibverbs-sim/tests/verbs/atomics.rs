@@ -12,6 +12,7 @@ const ROUNDS: u64 = 5_000;
 fn no_addition_is_lost_and_no_ticket_given_twice() {
     let device = device();
     let owner = End::new(&device, |_| {});
+    let rounds = owner.site.rounds(ROUNDS);
     let word = owner.buffer(8);
     let remote = word.region.at(0);
     let mut tickets: Vec<u64> = thread::scope(|scope| {
@@ -21,15 +22,15 @@ fn no_addition_is_lost_and_no_ticket_given_twice() {
                     let init = QueuePairInit::new(&owner.send_cq, &owner.recv_cq);
                     let peer = owner.domain.create_queue_pair(&init).unwrap();
                     let end = End::new(&device, |_| {});
-                    end.queue_pair.connect(peer.number(), &Connection::default()).unwrap();
-                    peer.connect(end.queue_pair.number(), &Connection::default()).unwrap();
+                    owner.site.connect(&peer, &end.queue_pair, &Connection::default());
+                    end.site.connect(&end.queue_pair, &peer, &Connection::default());
                     let result = end.buffer(8);
                     let list = [result.all()];
                     let add = Operation::FetchAdd { remote, add: 1 };
                     let mut seen = Vec::new();
-                    for _ in 0..ROUNDS {
+                    for _ in 0..rounds {
                         end.post(&[request(0, add, Payload::Gather(&list))]);
-                        assert_eq!(end.sent()[0].status, CompletionStatus::Success);
+                        assert_eq!(end.wait_sent(1)[0].status, CompletionStatus::Success);
                         seen.push(result.word(0).load(Ordering::Relaxed));
                         // Local atomics on the same word are part of the order.
                         word.word(0).fetch_add(1 << 32, Ordering::Relaxed);
@@ -40,7 +41,7 @@ fn no_addition_is_lost_and_no_ticket_given_twice() {
             .collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
-    let total = THREADS as u64 * ROUNDS;
+    let total = THREADS as u64 * rounds;
     assert_eq!(word.word(0).load(Ordering::SeqCst), total << 32 | total);
     tickets.iter_mut().for_each(|ticket| *ticket &= u64::from(u32::MAX));
     tickets.sort_unstable();
@@ -71,8 +72,8 @@ fn no_read_or_atomic_passes_where_none_may_be_outstanding() {
         for which in 0..2 {
             let device = device();
             let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-            a.queue_pair.connect(b.queue_pair.number(), near).unwrap();
-            b.queue_pair.connect(a.queue_pair.number(), far).unwrap();
+            a.connect(&b, near);
+            b.connect(&a, far);
             let (local, target) = (a.buffer(8), b.buffer(8));
             let remote = target.region.at(0);
             let operations = [

@@ -98,11 +98,12 @@ fn a_waiter_is_woken_and_a_dropped_one_loses_nothing() {
 fn arm_then_poll_then_wait_sees_every_completion() {
     const MESSAGES: u64 = 30_000;
     let (a, b, cq, channel) = ends();
+    let messages = a.site.rounds(MESSAGES);
     b.receives(0..64);
     thread::scope(|scope| {
         scope.spawn(|| {
-            for wr_id in 0..MESSAGES {
-                while a.queue_pair.post_send(&[send(wr_id)]).is_err() {
+            for wr_id in 0..messages {
+                while a.try_post(&[send(wr_id)]).is_err() {
                     a.sent();
                     thread::yield_now();
                 }
@@ -110,7 +111,7 @@ fn arm_then_poll_then_wait_sees_every_completion() {
         });
         block_on(async {
             let mut seen = 0;
-            while seen < MESSAGES {
+            while seen < messages {
                 cq.request_notify(false).unwrap();
                 let got = poll_all(&cq);
                 seen += got.len() as u64;

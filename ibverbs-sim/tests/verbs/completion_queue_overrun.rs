@@ -14,9 +14,9 @@ fn the_entry_too_many_fails_the_queue_and_its_queue_pairs() {
         b.domain.create_queue_pair(&init).unwrap()
     };
     let (peer, bystander) = (create(), create());
-    a.queue_pair.connect(peer.number(), &Connection::default()).unwrap();
-    peer.connect(a.queue_pair.number(), &Connection::default()).unwrap();
-    bystander.connect(bystander.number(), &Connection::default()).unwrap();
+    b.site.connect(&peer, &a.queue_pair, &Connection::default());
+    a.site.connect(&a.queue_pair, &peer, &Connection::default());
+    b.site.connect(&bystander, &bystander, &Connection::default());
     peer.post_receive(&[ReceiveWorkRequest { wr_id: 0, scatter: &[] }; 4]).unwrap();
 
     a.post(&[send(1), send(2)]);

@@ -24,7 +24,7 @@ fn it_waits_for_copies_under_way() {
                 loop {
                     started.fetch_add(1, Ordering::SeqCst);
                     a.post(&[request(1, Operation::Write { remote }, Payload::Gather(&list))]);
-                    let status = a.sent()[0].status;
+                    let status = a.wait_sent(1)[0].status;
                     if status != CompletionStatus::Success {
                         return status;
                     }

@@ -50,7 +50,7 @@ fn flushed_requests_free_their_slots() {
     connect(&a, &b, &Connection::default());
     for _ in 0..3 {
         a.post(&[send(1), send(2)]);
-        assert!(a.queue_pair.post_send(&[send(3)]).is_err());
+        assert!(a.try_post(&[send(3)]).is_err());
         a.go_to(QueuePairState::Error);
         assert_eq!(a.sent().len(), 2);
         a.post(&[send(4), send(5)]);

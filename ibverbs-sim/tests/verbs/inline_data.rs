@@ -13,7 +13,7 @@ fn the_limit_holds_on_both_sides() {
     let operation = Operation::Write { remote: target.region.at(0) };
     a.post(&[request(1, operation, Payload::Inline(b"0123456789"))]);
     assert_eq!(&target.bytes()[..12], b"0123456789\0\0");
-    let refused = a.queue_pair.post_send(&[request(2, operation, Payload::Inline(&[0; 11]))]);
+    let refused = a.try_post(&[request(2, operation, Payload::Inline(&[0; 11]))]);
     let reason = Error::LimitExceeded { what: "max_inline_data", requested: 11, limit: 10 };
     assert_eq!(refused, Err(PostError { index: 0, reason }));
 }
@@ -40,7 +40,7 @@ fn no_data_is_returned_to_inline_bytes() {
     ] {
         let requests = [request(1, operation, Payload::Inline(&[0; 8]))];
         let reason = Error::InlineTarget;
-        assert_eq!(a.queue_pair.post_send(&requests), Err(PostError { index: 0, reason }));
+        assert_eq!(a.try_post(&requests), Err(PostError { index: 0, reason }));
     }
     assert_eq!(a.queue_pair.state(), QueuePairState::ReadyToSend);
 }

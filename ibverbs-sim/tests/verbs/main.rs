@@ -1,4 +1,11 @@
 //! Tests of the rules of verbs, one rule in each file.
+//!
+//! They hold in one process, and over the rail that `IBVERBS_SIM_TEST_RAIL` names (`devices`): then the ends of a pair
+//! are in two processes. Over a rail these are about one device all the same:
+//!
+//! - `priced_link`: the times of a model are those of the link within a process.
+//! - `limits` and `state_machine`, but for one test of each: no message leaves the device.
+//! - the queue pairs that are their own peers, in `opcodes` and `completion_queue_overrun`.
 
 mod atomics;
 mod common;

@@ -9,9 +9,9 @@ fn short_timeout() -> Connection {
 
 fn assert_gives_up(a: &End) {
     a.post(&[send(1), send(2)]);
-    a.context.advance(299);
+    a.advance(299);
     assert!(a.sent().is_empty());
-    a.context.advance(300);
+    a.advance(300);
     assert_eq!(
         statuses(&a.sent()),
         [(1, CompletionStatus::RetryExceeded), (2, CompletionStatus::WorkRequestFlushed)]
@@ -49,13 +49,13 @@ fn a_destroyed_failed_or_unconnected_peer_does_not_answer() {
 
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair.connect(b.queue_pair.number(), &short_timeout()).unwrap();
+    a.connect(&b, &short_timeout());
     assert_gives_up(&a);
 
     // Connected to another queue pair.
     let (b, c) = pair_on(&device, &short_timeout());
     let a = End::new(&device, |_| {});
-    a.queue_pair.connect(b.queue_pair.number(), &short_timeout()).unwrap();
+    a.connect(&b, &short_timeout());
     b.receives(0..1);
     assert_gives_up(&a);
     c.post(&[send(1)]);
@@ -66,12 +66,12 @@ fn a_destroyed_failed_or_unconnected_peer_does_not_answer() {
 fn a_peer_that_comes_late_is_found_by_a_retry() {
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair.connect(b.queue_pair.number(), &short_timeout()).unwrap();
+    a.connect(&b, &short_timeout());
     a.post(&[send(1)]);
-    b.queue_pair.connect(a.queue_pair.number(), &short_timeout()).unwrap();
+    b.connect(&a, &short_timeout());
     b.receives(0..1);
     assert!(a.sent().is_empty());
-    a.context.advance(100);
+    a.advance(100);
     assert_eq!(statuses(&a.sent()), [(1, CompletionStatus::Success)]);
 }
 
@@ -79,8 +79,8 @@ fn a_peer_that_comes_late_is_found_by_a_retry() {
 fn ends_that_disagree_about_the_first_sequence_number_get_nowhere() {
     let device = device();
     let (a, b) = (End::new(&device, |_| {}), End::new(&device, |_| {}));
-    a.queue_pair.connect(b.queue_pair.number(), &Connection { psn: 5, ..short_timeout() }).unwrap();
-    b.queue_pair.connect(a.queue_pair.number(), &Connection { psn: 4, ..short_timeout() }).unwrap();
+    a.connect(&b, &Connection { psn: 5, ..short_timeout() });
+    b.connect(&a, &Connection { psn: 4, ..short_timeout() });
     b.receives(0..2);
     assert_gives_up(&a);
 }
@@ -102,6 +102,6 @@ fn no_timeout_waits_for_ever() {
     b.context.kill();
     a.post(&[send(1)]);
     assert_eq!(a.context.next_deadline_ns(), None);
-    a.context.advance(u64::MAX);
+    a.advance(u64::MAX);
     assert!(a.sent().is_empty());
 }

@@ -101,7 +101,7 @@ fn empty_messages_need_no_key() {
 #[test]
 fn a_queue_pair_can_be_its_own_peer() {
     let end = End::new(&device(), |_| {});
-    end.queue_pair.connect(end.queue_pair.number(), &Connection::default()).unwrap();
+    end.connect(&end, &Connection::default());
     let buffer = end.buffer(16);
     buffer.fill(b"abcdefgh--------");
     // Source and target overlap.

@@ -33,11 +33,12 @@ fn requests_complete_in_the_order_of_posting() {
 fn a_notified_write_comes_after_its_data_and_all_data_before_it() {
     const ROUNDS: u64 = 20_000;
     let (a, b) = pair();
-    let target = b.buffer(24 * ROUNDS as usize);
+    let rounds = a.site.rounds(ROUNDS);
+    let target = b.buffer(24 * rounds as usize);
     b.receives(0..1);
     thread::scope(|scope| {
         scope.spawn(|| {
-            for round in 0..ROUNDS {
+            for round in 0..rounds {
                 let bytes = [!round; 2].map(u64::to_ne_bytes).concat();
                 let start = round as usize * 24;
                 let first = Operation::Write { remote: target.region.at(start) };
@@ -47,14 +48,13 @@ fn a_notified_write_comes_after_its_data_and_all_data_before_it() {
                     unsignalled(0, first, Payload::Inline(&bytes)),
                     request(0, second, Payload::Inline(&bytes[..8])),
                 ]);
-                while a.send_cq.poll(&mut [WorkCompletion::default()]) == 0 {
-                    thread::yield_now();
-                }
+                a.wait_sent(1);
             }
         });
         let mut completion = [WorkCompletion::default()];
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             while b.recv_cq.poll(&mut completion) == 0 {
+                b.settle();
                 thread::yield_now();
             }
             assert_eq!(completion[0].immediate, Some(round as u32));
@@ -71,20 +71,19 @@ fn a_notified_write_comes_after_its_data_and_all_data_before_it() {
 fn the_last_word_of_a_write_comes_after_all_others() {
     const ROUNDS: u64 = 20_000;
     let (a, b) = pair();
-    let target = b.buffer(64 * ROUNDS as usize);
+    let rounds = a.site.rounds(ROUNDS);
+    let target = b.buffer(64 * rounds as usize);
     thread::scope(|scope| {
         scope.spawn(|| {
-            for round in 0..ROUNDS {
+            for round in 0..rounds {
                 let bytes = [!round; 8].map(u64::to_ne_bytes).concat();
                 let remote = target.region.at(round as usize * 64);
                 let write = Operation::Write { remote };
                 a.post(&[request(0, write, Payload::Inline(&bytes))]);
-                while a.send_cq.poll(&mut [WorkCompletion::default()]) == 0 {
-                    thread::yield_now();
-                }
+                a.wait_sent(1);
             }
         });
-        for round in 0..ROUNDS as usize {
+        for round in 0..rounds as usize {
             while target.word(round * 8 + 7).load(Ordering::Acquire) == 0 {
                 thread::yield_now();
             }

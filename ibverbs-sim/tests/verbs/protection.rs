@@ -43,7 +43,7 @@ fn every_remote_right_of_a_region_opens_its_operations_only() {
             let (a, b) = pair();
             b.receives(0..1);
             let local = a.buffer(8);
-            let target = Buffer::new(&b.domain, 8, given | Access::LOCAL_WRITE);
+            let target = b.buffer_with(&b.domain, 8, given | Access::LOCAL_WRITE);
             let (operation, needed) = operations(target.region.at(0))[which];
             let expected = if given == needed {
                 CompletionStatus::Success
@@ -149,7 +149,7 @@ fn local_lists_are_checked_too() {
     );
     // The device has no right to write.
     let (a, b) = pair();
-    let (local, target) = (Buffer::new(&a.domain, 8, Access::NONE), b.buffer(8));
+    let (local, target) = (a.buffer_with(&a.domain, 8, Access::NONE), b.buffer(8));
     let list = Payload::Gather(&[local.all()]);
     assert_eq!(outcome(&a, &b, write(&target), list), CompletionStatus::Success);
     assert_eq!(outcome(&a, &b, read(&target), list), CompletionStatus::LocalProtection);
@@ -158,7 +158,7 @@ fn local_lists_are_checked_too() {
 #[test]
 fn a_receive_that_may_not_be_written_fails_both_ends() {
     let (a, b) = pair();
-    let target = Buffer::new(&b.domain, 8, Access::REMOTE_READ);
+    let target = b.buffer_with(&b.domain, 8, Access::REMOTE_READ);
     b.receive(7, &[target.all()]);
     b.receives(8..9);
     a.post(&[request(1, Operation::Send, Payload::Inline(b"x")), send(2)]);

@@ -33,7 +33,7 @@ fn posting_a_receive_resumes_the_sender_where_it_stalled() {
 fn seven_retries_wait_for_ever() {
     let (a, b) = pair();
     a.post(&[send(1)]);
-    a.context.advance(u64::MAX);
+    a.advance(u64::MAX);
     assert_eq!(a.context.next_deadline_ns(), None);
     assert!(a.sent().is_empty());
     b.receives(0..1);
@@ -44,13 +44,13 @@ fn seven_retries_wait_for_ever() {
 fn fewer_retries_end_after_as_many_waits() {
     let connection = Connection { rnr_retry: 2, min_rnr_timer_ns: 10, ..Connection::default() };
     let (a, b) = pair_on(&device(), &connection);
-    a.context.advance(100);
+    a.advance(100);
     a.post(&[send(1), send(2)]);
     assert_eq!(a.context.next_deadline_ns(), Some(110));
-    a.context.advance(110);
-    a.context.advance(119);
+    a.advance(110);
+    a.advance(119);
     assert!(a.sent().is_empty());
-    a.context.advance(120);
+    a.advance(120);
     assert_eq!(
         statuses(&a.sent()),
         [
@@ -68,9 +68,9 @@ fn a_jump_over_several_waits_uses_them_all() {
     let connection = Connection { rnr_retry: 6, min_rnr_timer_ns: 10, ..Connection::default() };
     let (a, _b) = pair_on(&device(), &connection);
     a.post(&[send(1)]);
-    a.context.advance(59);
+    a.advance(59);
     assert!(a.sent().is_empty());
-    a.context.advance(1_000);
+    a.advance(1_000);
     assert_eq!(a.sent()[0].status, CompletionStatus::ReceiverNotReadyRetryExceeded);
 }
 
@@ -85,7 +85,7 @@ fn no_retry_fails_at_once_and_a_receive_renews_the_retries() {
     let (a, b) = pair_on(&device(), &connection);
     for round in 1..4 {
         a.post(&[send(round)]);
-        a.context.advance(round * 5);
+        a.advance(round * 5);
         assert!(a.sent().is_empty());
         b.receives(0..1);
         assert_eq!(a.sent()[0].status, CompletionStatus::Success);

@@ -67,7 +67,7 @@ fn the_longest_list_fits_and_one_more_is_refused() {
     let long = list(&source, 17);
     let too_long = [send(2), request(3, Operation::Send, Payload::Gather(&long))];
     b.receives(2..3);
-    let error = a.queue_pair.post_send(&too_long).unwrap_err();
+    let error = a.try_post(&too_long).unwrap_err();
     assert_eq!(error.index, 1);
     assert!(refused(error));
     let receives = [ReceiveWorkRequest { wr_id: 4, scatter: &long }];

@@ -28,13 +28,13 @@ fn unsignalled_requests_fill_the_queue_for_good() {
     let (a, b) = ends(|_| {});
     let target = b.buffer(8);
     let quiet = write(target.region.at(0), SendFlags::NONE);
-    assert_eq!(a.queue_pair.post_send(&[quiet; 5]), Err(full(4)));
+    assert_eq!(a.try_post(&[quiet; 5]), Err(full(4)));
     assert!(a.sent().is_empty());
-    assert_eq!(a.queue_pair.post_send(&[quiet]), Err(full(0)));
+    assert_eq!(a.try_post(&[quiet]), Err(full(0)));
     a.go_to(QueuePairState::Reset);
     b.go_to(QueuePairState::Reset);
     connect(&a, &b, &Connection::default());
-    assert_eq!(a.queue_pair.post_send(&[quiet; 5]), Err(full(4)));
+    assert_eq!(a.try_post(&[quiet; 5]), Err(full(4)));
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn polling_a_later_completion_frees_them() {
     for _ in 0..10 {
         a.post(&[quiet, quiet, loud, quiet]);
         // The completion is there, but slots are freed by polling it.
-        assert_eq!(a.queue_pair.post_send(&[quiet]), Err(full(0)));
+        assert_eq!(a.try_post(&[quiet]), Err(full(0)));
         assert_eq!(a.sent().len(), 1);
-        assert_eq!(a.queue_pair.post_send(&[loud, quiet, quiet, quiet]), Err(full(3)));
+        assert_eq!(a.try_post(&[loud, quiet, quiet, quiet]), Err(full(3)));
         assert_eq!(a.sent().len(), 1);
         a.post(&[loud, loud]);
         assert_eq!(a.sent().len(), 2);
@@ -99,15 +99,15 @@ fn completions_of_a_destroyed_queue_pair_free_nothing_of_its_successor() {
     let a = End::new(&device, |init| init.max_send_wr = 4);
     connect(&a, &b, &Connection::default());
     a.post(&[write(target.region.at(0), SendFlags::SIGNALLED); 4]);
-    let End { context: _context, domain, send_cq, recv_cq, queue_pair, .. } = a;
+    let End { context: _context, domain, send_cq, recv_cq, queue_pair, site } = a;
     let old = queue_pair.number();
     drop(queue_pair);
     let init = QueuePairInit { max_send_wr: 4, ..QueuePairInit::new(&send_cq, &recv_cq) };
     let successor = domain.create_queue_pair(&init).unwrap();
     assert_ne!(successor.number(), old);
     b.go_to(QueuePairState::Reset);
-    successor.connect(b.queue_pair.number(), &Connection::default()).unwrap();
-    b.queue_pair.connect(successor.number(), &Connection::default()).unwrap();
+    b.site.connect(&b.queue_pair, &successor, &Connection::default());
+    site.connect(&successor, &b.queue_pair, &Connection::default());
     successor.post_send(&[write(target.region.at(0), SendFlags::NONE); 4]).unwrap();
     assert_eq!(poll_all(&send_cq).len(), 4);
     assert!(successor.post_send(&[write(target.region.at(0), SendFlags::NONE)]).is_err());

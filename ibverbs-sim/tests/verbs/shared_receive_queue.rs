@@ -22,8 +22,8 @@ fn shared(senders: usize, max_wr: u32) -> Shared {
             ..QueuePairInit::new(&owner.send_cq, &owner.recv_cq)
         };
         let queue_pair = owner.domain.create_queue_pair(&init).unwrap();
-        queue_pair.connect(sender.queue_pair.number(), &Connection::default()).unwrap();
-        sender.queue_pair.connect(queue_pair.number(), &Connection::default()).unwrap();
+        sender.site.connect(&sender.queue_pair, &queue_pair, &Connection::default());
+        owner.site.connect(&queue_pair, &sender.queue_pair, &Connection::default());
         queue_pair
     };
     let queue_pairs = senders.iter().map(connect).collect();

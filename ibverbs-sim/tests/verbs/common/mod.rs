@@ -12,6 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
+    thread,
 };
 
 use ibverbs_sim::*;
@@ -57,11 +58,6 @@ impl Devices {
     pub(crate) fn maps_from_the_first(&self) -> bool {
         self.joined.devices[0].maps_memory_of(1)
     }
-
-    /// Returns `true` if the ends are on devices that a rail joins.
-    pub(crate) fn are_apart(&self) -> bool {
-        !self.joined.rails.is_empty()
-    }
 }
 
 /// Device of an end. A test moves the packets of one that is given alone.
@@ -88,8 +84,22 @@ impl From<&Devices> for Site {
 }
 
 impl Site {
+    /// Connects a queue pair of any end to one of this end.
+    pub(crate) fn connect(&self, here: &QueuePair, from: &QueuePair, connection: &Connection) {
+        from.connect_to(self.process, here.number(), connection).unwrap();
+    }
+
+    /// Returns the number of rounds of a test that takes so many without a rail, which is much faster.
+    pub(crate) fn rounds(&self, without_rail: u64) -> u64 {
+        if self.is_joined() { without_rail / 20 } else { without_rail }
+    }
+
+    fn is_joined(&self) -> bool {
+        self.joined.as_deref().is_some_and(|joined| !joined.rails.is_empty())
+    }
+
     fn settle(&self) {
-        if let Some(joined) = self.joined.as_deref().filter(|joined| !joined.rails.is_empty()) {
+        if let Some(joined) = self.joined.as_deref().filter(|_| self.is_joined()) {
             settle(&joined.devices);
         }
     }
@@ -139,7 +149,7 @@ pub(crate) struct End {
     pub(crate) send_cq: CompletionQueue,
     pub(crate) recv_cq: CompletionQueue,
     pub(crate) queue_pair: QueuePair,
-    site: Site,
+    pub(crate) site: Site,
 }
 
 impl End {
@@ -193,19 +203,19 @@ impl End {
         self.settle();
     }
 
-    /// Connects this end to a queue pair of another one. That one has to do the same.
+    /// Connects this end to another one, which has to do the same.
     pub(crate) fn connect(&self, to: &End, connection: &Connection) {
-        self.connect_with(&self.queue_pair, (to, &to.queue_pair), connection);
+        to.site.connect(&to.queue_pair, &self.queue_pair, connection);
     }
 
-    /// Connects one of the queue pairs of this end.
-    pub(crate) fn connect_with(
-        &self,
-        own: &QueuePair,
-        (to, peer): (&End, &QueuePair),
-        connection: &Connection,
-    ) {
-        own.connect_to(to.site.process, peer.number(), connection).unwrap();
+    /// Waits for so many completions of sends, for tests of several threads: another one may be about to leave them.
+    pub(crate) fn wait_sent(&self, count: usize) -> Vec<WorkCompletion> {
+        let mut all = self.sent();
+        while all.len() < count {
+            thread::yield_now();
+            all.extend(self.sent());
+        }
+        all
     }
 
     /// Posts receives of no bytes.
