@@ -2,9 +2,15 @@
 //! A library that is opened at run time, so that programs run where it is missing.
 
 use std::{
-    ffi::{CStr, c_char, c_void},
-    ptr::NonNull,
+    ffi::{CStr, c_char, c_int, c_void},
+    mem::MaybeUninit,
+    ptr::{self, NonNull},
 };
+
+/// Signals whose handlers a library may replace as it is opened. The one of libinfinipath, which Debian's libfabric
+/// needs, leaves a file in the current folder, also on SIGTERM and SIGINT.
+const SIGNALS: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGABRT, libc::SIGINT, libc::SIGTERM];
 
 /// A library that this process has opened. It stays open as long as the process lives.
 #[derive(Clone, Copy)]
@@ -13,12 +19,14 @@ pub(crate) struct SharedLibrary {
 }
 
 impl SharedLibrary {
-    /// Opens a library, which must be one that a process may load at any time.
+    /// Opens a library, which must be one that a process may load at any time. Signals keep their handlers.
     ///
     /// **Errors**: the text of the dynamic linker, if it does not find the library or cannot load it.
     pub(crate) fn open(name: &CStr) -> Result<Self, String> {
+        let handlers = SIGNALS.map(handler);
         // SAFETY: the name ends with a zero. The library is one that a process may load at any time.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        SIGNALS.into_iter().zip(&handlers).for_each(|(signal, handler)| restore(signal, handler));
         NonNull::new(handle).map(|handle| Self { handle }).ok_or_else(linker_error)
     }
 
@@ -38,6 +46,22 @@ impl SharedLibrary {
         // SAFETY: the library was opened, and is never closed; the texts end with a zero.
         let found = unsafe { libc::dlvsym(self.handle.as_ptr(), name.as_ptr(), version.as_ptr()) };
         NonNull::new(found)
+    }
+}
+
+/// Returns what a signal does.
+fn handler(signal: c_int) -> Option<libc::sigaction> {
+    let mut handler = MaybeUninit::uninit();
+    // SAFETY: nothing is changed, and the result has a place.
+    let result = unsafe { libc::sigaction(signal, ptr::null(), handler.as_mut_ptr()) };
+    // SAFETY: the call has written it.
+    (result == 0).then(|| unsafe { handler.assume_init() })
+}
+
+fn restore(signal: c_int, handler: &Option<libc::sigaction>) {
+    if let Some(handler) = handler {
+        // SAFETY: the signal had this handler a moment ago.
+        unsafe { libc::sigaction(signal, handler, ptr::null_mut()) };
     }
 }
 
@@ -70,6 +94,20 @@ mod tests {
         assert!(library.function(c"getpid").is_some());
         assert!(library.function(c"nonesuch").is_none());
         assert!(library.function_of_version(c"getpid", c"NONE_1.0").is_none());
+    }
+
+    #[test]
+    fn libfabric_leaves_signals_without_a_handler_as_they_are() {
+        if let Err(reason) = SharedLibrary::open(c"libfabric.so.1") {
+            eprintln!("SKIPPED: {reason}");
+            return;
+        }
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+        for signal in [libc::SIGILL, libc::SIGABRT, libc::SIGINT, libc::SIGTERM] {
+            assert_eq!(caught >> (signal - 1) & 1, 0, "signal {signal}");
+        }
     }
 
     #[test]
