@@ -14,6 +14,7 @@ mod keep_going;
 mod launch;
 mod launch_signals;
 mod launch_trace;
+mod leftovers;
 mod libfabric;
 #[cfg(feature = "tracing")]
 mod log;
