@@ -19,33 +19,52 @@ use crate::{error_of, stdout_of, talpf, talpf_with, value};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Two machines, and a file with their names.
+/// Machines, and a file with their names.
 struct Machines {
-    names: [String; 2],
+    names: Vec<String>,
     /// Addresses on the cable.
-    addresses: [String; 2],
+    addresses: Vec<String>,
     _folder: tempfile::TempDir,
     hosts: PathBuf,
 }
 
 impl Machines {
-    /// Makes the machines; says so and returns `None` without the right to.
+    /// Makes two machines with two processes each; says so and returns `None` without the right to.
     fn new() -> Option<Self> {
+        Self::of(2)
+    }
+
+    /// Makes machines with two processes each; says so and returns `None` without the right to. A cable joins two
+    /// of them. More have one each, to a switch in the first machine, whose address is that of the switch.
+    fn of(count: usize) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let (id, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let names = [0, 1].map(|machine| format!("talpf-{id}-{count}-{machine}"));
-        let addresses = [1, 2].map(|host| format!("10.231.{count}.{host}"));
+        let (id, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = |machine| format!("talpf-{id}-{number}-{machine}");
+        let names: Vec<_> = (0..count).map(name).collect();
+        let addresses = (1..=count).map(|host| format!("10.231.{number}.{host}")).collect();
         let folder = tempfile::tempdir().unwrap();
         let hosts = folder.path().join("hosts");
-        fs::write(&hosts, format!("{} 2\n{} 2 # the other one\n", names[0], names[1])).unwrap();
+        let line = |name| format!("{name} 2 # of {count}\n");
+        fs::write(&hosts, names.iter().map(line).collect::<String>()).unwrap();
         let machines = Self { names, addresses, _folder: folder, hosts };
-        let [a, b] = &machines.names;
-        if !ip(&format!("netns add {a}")) {
+        let first = &machines.names[0];
+        if !ip(&format!("netns add {first}")) {
             eprintln!("SKIPPED: this user may make no network namespaces");
             return None;
         }
-        assert!(ip(&format!("netns add {b}")));
-        assert!(ip(&format!("-n {a} link add cable type veth peer name cable netns {b}")));
+        if count > 2 && !ip(&format!("-n {first} link add cable type bridge")) {
+            eprintln!("SKIPPED: this system has no switch for more than two machines");
+            return None;
+        }
+        for (number, other) in machines.names.iter().enumerate().skip(1) {
+            let port = if count > 2 { format!("port{number}") } else { "cable".to_owned() };
+            assert!(ip(&format!("netns add {other}")));
+            let cable = format!("link add {port} type veth peer name cable netns {other}");
+            assert!(ip(&format!("-n {first} {cable}")));
+            if count > 2 {
+                assert!(ip(&format!("-n {first} link set {port} master cable up")));
+            }
+        }
         for (name, address) in machines.names.iter().zip(&machines.addresses) {
             assert!(ip(&format!("-n {name} address add {address}/24 dev cable")));
             assert!(ip(&format!("-n {name} link set cable up")));
@@ -116,6 +135,29 @@ fn two_machines_with_two_processes_are_serial() {
 }
 
 #[test]
+fn four_machines_with_two_processes_are_serial() {
+    let Some(machines) = Machines::of(4) else { return };
+    let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9";
+    let within = "shm within 4 machines, tcp between them";
+    let ofi = transports().pop().map(|transport| {
+        let provider = transport.strip_prefix("ofi:").unwrap();
+        let expected = format!("shm within 4 machines, {transport} between them");
+        (format!("{jacobi} --transport auto:{provider}"), expected)
+    });
+    let runs = [
+        (jacobi.to_owned(), within.to_owned()),
+        ("jacobi --size 48 --steps 9 --grid 2x4".to_owned(), within.to_owned()),
+        (format!("{jacobi} --transport tcp"), "tcp between 4 machines".to_owned()),
+    ];
+    for (run, transport) in runs.into_iter().chain(ofi) {
+        let output = machines.launch(&format!("{run} --check --quiet")).output().unwrap();
+        let text = stdout_of(&output);
+        assert!(value(&text, "verified").starts_with("yes"), "{run}: {text}");
+        assert_eq!((value(&text, "ranks"), value(&text, "transport")), ("8", &*transport));
+    }
+}
+
+#[test]
 fn libfabric_joins_machines_if_all_processes_have_it() {
     let Some(machines) = Machines::new() else { return };
     let jacobi = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --check --quiet";
@@ -176,7 +218,8 @@ fn a_process_without_libfabric_makes_all_of_them_use_tcp() {
 #[test]
 fn two_machines_of_the_mpirun_of_open_mpi_are_serial() {
     let Some(machines) = Machines::new() else { return };
-    let ([here, there], [at_here, at_there]) = (&machines.names, &machines.addresses);
+    let [here, there] = &machines.names[..] else { panic!("two machines") };
+    let [at_here, at_there] = &machines.addresses[..] else { panic!("two addresses") };
     // In place of `ssh`: a machine has a name of its own, and is where the run is wanted by its address.
     let agent = machines.hosts.with_file_name("agent");
     let script = format!(
