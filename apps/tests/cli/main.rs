@@ -30,6 +30,9 @@ mod server;
 mod settings;
 mod signals;
 mod simulate;
+mod slurm;
+#[path = "../../../ibverbs-sim/tests/bootstrap/slurm_server.rs"]
+mod slurm_server;
 mod tolerance;
 mod trace;
 mod trace_control;

@@ -4,6 +4,8 @@ mod connect;
 mod pmi;
 mod pmi_server;
 mod pmix;
+mod slurm;
+mod slurm_server;
 mod strangers;
 mod values;
 

@@ -10,7 +10,7 @@ mod protocol;
 use std::{fs::File, io, net::IpAddr, os::fd::OwnedFd, time::Duration};
 
 pub use self::environment::PmiLaunch;
-use self::protocol::{Connection, LONGEST_VALUE, Version};
+use self::protocol::{Connection, LONGEST_LINE, LONGEST_VALUE, Version, line};
 use super::{Bootstrap, BootstrapError, machine, settings};
 
 /// Most characters of a key.
@@ -67,7 +67,11 @@ impl PmiBootstrap {
                 let maxes = connection.call("get_maxes", &[], "maxes").map_err(failed)?;
                 let longest = maxes.number("vallen_max").unwrap_or(LONGEST_VALUE + 1);
                 let own = connection.call("get_my_kvsname", &[], "my_kvsname").map_err(failed)?;
-                (own.get("kvsname").unwrap_or_default().to_owned(), longest.saturating_sub(1))
+                let name = own.get("kvsname").unwrap_or_default().to_owned();
+                let key = "k".repeat(LONGEST_KEY);
+                let without_value = [("kvsname", &*name), ("key", &key), ("value", "")];
+                let room = LONGEST_LINE.saturating_sub(line("put", &without_value).len());
+                (name, longest.saturating_sub(1).min(room))
             }
             Version::Two => {
                 let number = process.to_string();

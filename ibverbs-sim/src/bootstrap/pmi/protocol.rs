@@ -7,7 +7,8 @@
 //! | values | `put`, `barrier_in`, `get` | `kvs-put`, `kvs-fence`, `kvs-get` |
 //! | end | `finalize` | `finalize` |
 //!
-//! **Source**: the descriptions of the wire protocols of MPICH's PMI-1 and PMI-2.
+//! **Source**: the descriptions of the wire protocols of MPICH's PMI-1 and PMI-2, and what SLURM's plugin `pmi2` has of
+//! both.
 
 use std::{
     fs::File,
@@ -21,6 +22,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const LENGTH: usize = 6;
 /// Most bytes of a message of the launcher.
 const LONGEST: usize = 1 << 16;
+/// Most bytes of a line of a process, with its end: SLURM takes no more of it, and loses the rest.
+pub(super) const LONGEST_LINE: usize = 1024;
 /// Most bytes of a value, unless the launcher says less.
 pub(super) const LONGEST_VALUE: usize = 1023;
 
@@ -103,9 +106,7 @@ impl Connection {
     ) -> io::Result<Fields> {
         let response = match self.version {
             Version::One => {
-                let given = given.iter().map(|(name, value)| format!(" {name}={value}"));
-                let line = format!("cmd={command}{}\n", given.collect::<String>());
-                self.stream.write_all(line.as_bytes())?;
+                self.stream.write_all(line(command, given).as_bytes())?;
                 fields(&self.line()?, ' ')
             }
             Version::Two => {
@@ -166,6 +167,12 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+/// Returns a command in the form of version 1.
+pub(super) fn line(command: &str, given: &[(&str, &str)]) -> String {
+    let given = given.iter().map(|(name, value)| format!(" {name}={value}"));
+    format!("cmd={command}{}\n", given.collect::<String>())
 }
 
 /// Cuts a message into its fields.
