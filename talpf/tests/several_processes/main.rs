@@ -31,9 +31,11 @@ mod raw_numbers;
 #[path = "../one_sided/rectangles.rs"]
 mod rectangles;
 mod rehook;
+mod relay;
 mod segments;
 mod silent_peers;
 mod sleeps;
+mod slow_link;
 #[path = "../one_sided/to_itself.rs"]
 mod to_itself;
 mod traces;
