@@ -308,6 +308,16 @@ pub enum Error {
     #[error("this program was built without MPI: build it with `--features mpi`")]
     WithoutMpi,
 
+    /// A step of SLURM without PMI and PMIx, each task of which would run everything.
+    #[error(
+        "srun has started {tasks} tasks (SLURM_STEP_NUM_TASKS) without PMI, and each would run all ranks: use \
+         srun --mpi=pmi2 or --mpi=pmix, or --server HOST:PORT with --process and --processes, or start one task"
+    )]
+    TasksOfSlurm {
+        /// Number of tasks of the step.
+        tasks: usize,
+    },
+
     /// Several processes were started for ranks that share one process.
     #[error(
         "{launcher} has started {processes} processes, but --transport verbs runs all ranks in \

@@ -10,6 +10,9 @@ use talpf_apps::run::{Launched, Membership};
 
 /// Environment variables in which Open MPI and other launchers set the number of processes.
 const VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"];
+/// Environment variables in which SLURM sets the number of a task, and that of all tasks of its step.
+const TASK_OF_SLURM: &str = "SLURM_PROCID";
+const TASKS_OF_SLURM: &str = "SLURM_STEP_NUM_TASKS";
 /// Environment variable of launchers with PMI.
 #[cfg(feature = "mpi")]
 const PMI: &str = "PMI_SIZE";
@@ -58,11 +61,15 @@ fn of_two_launchers(member: &Membership, other: &Meeting) -> Error {
 /// Checks that this is the only process, for commands with all ranks in one process, given the way in
 /// which it finds others.
 ///
-/// **Errors**: [`Error::Processes`].
+/// **Errors**: [`Error::Processes`]; [`Error::TasksOfSlurm`].
 pub(super) fn must_be_alone(meeting: Option<&Meeting>) -> Result<(), Error> {
     let processes = meeting.map(|meeting| meeting.numbers().1 as usize);
     if let (Some(Meeting::Launched(_)), Some(processes)) = (meeting, processes) {
         return Err(Error::Processes { launcher: "talpf launch", transport: "auto", processes });
+    }
+    let is_task = processes.is_none() && env::var_os(TASK_OF_SLURM).is_some();
+    if let Some(tasks) = started(&[TASKS_OF_SLURM]).filter(|tasks| is_task && *tasks > 1) {
+        return Err(Error::TasksOfSlurm { tasks });
     }
     match processes.or_else(|| started(&VARIABLES)) {
         Some(processes) if processes > 1 => {

@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::server::free_address;
 use crate::slurm_server::SlurmServer;
-use crate::{stdout_of, value};
+use crate::{error_of, stdout_of, value};
 
 const JACOBI: &str = "jacobi --rows 37 --cols 23 --block 8 --steps 9 --check --quiet";
 
@@ -91,4 +91,16 @@ fn processes_of_srun_without_pmi_meet_at_a_server() {
         command.spawn().unwrap()
     };
     check((0..3).map(start).collect(), "shm");
+}
+
+#[test]
+fn tasks_of_srun_without_pmi_do_not_each_run_everything() {
+    let output_of = |tasks| {
+        let mut command = crate::command(&JACOBI.split_whitespace().collect::<Vec<_>>());
+        with_step(&mut command, 0, tasks);
+        command.output().unwrap()
+    };
+    let error = error_of(&output_of(3));
+    assert!(error.starts_with("srun has started 3 tasks (SLURM_STEP_NUM_TASKS)"), "{error}");
+    assert!(value(&stdout_of(&output_of(1)), "verified").starts_with("yes"));
 }

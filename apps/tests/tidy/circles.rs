@@ -17,7 +17,7 @@ use crate::repository::rust_files;
 const LARGEST: [(&str, usize); 8] = [
     ("apps/src/", 12),
     ("benches/src/", 20),
-    ("ibverbs-sim/src/", 21),
+    ("ibverbs-sim/src/", 22),
     ("lpf-c/src/", 1),
     ("runtime/src/", 14),
     ("talpf/src/", 3),

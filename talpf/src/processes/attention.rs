@@ -1,4 +1,4 @@
-//! What a pass has to do for remote peers that no message brings.
+//! Work of a pass for remote peers that no message brings.
 //!
 //! A pass comes often, and there may be many peers, so it asks all of them only if the flag is set. Whoever leaves
 //! something to the next pass sets it afterwards; a pass takes the flag back before it asks, and sets it again if it leaves
