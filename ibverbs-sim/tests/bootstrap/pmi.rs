@@ -1,6 +1,11 @@
 //! Processes that a launcher with PMI has started: values, settings, and launchers that answer wrongly.
 
-use std::{io::Write, os::unix::net::UnixStream, thread, time::Duration};
+use std::{
+    io::Write,
+    os::unix::net::UnixStream,
+    thread,
+    time::{Duration, Instant},
+};
 
 use ibverbs_sim::bootstrap::{Bootstrap, BootstrapError, PmiBootstrap};
 
@@ -113,7 +118,9 @@ fn a_launcher_that_answers_wrongly_or_not_at_all_is_an_error() {
 fn processes_that_do_not_come_are_missed() {
     let (here, there) = UnixStream::pair().unwrap();
     let server = thread::spawn(|| PmiServer::new(1, 2).serve(there, 0));
-    let error = PmiBootstrap::over(here, 0, 2, &[], Duration::from_millis(100)).unwrap_err();
+    let (timeout, start) = (Duration::from_secs(1), Instant::now());
+    let error = PmiBootstrap::over(here, 0, 2, &[], timeout).unwrap_err();
     assert_eq!(error.to_string(), "not all of the 2 processes have come in time");
+    assert!(start.elapsed() < 2 * timeout, "nothing more is asked of a launcher that has failed");
     drop(server);
 }

@@ -28,6 +28,8 @@ pub struct PmiBootstrap {
     name: String,
     longest_value: usize,
     timeout: Duration,
+    /// Set once the launcher has not answered as it should.
+    has_failed: bool,
 }
 
 impl PmiBootstrap {
@@ -91,7 +93,9 @@ impl PmiBootstrap {
             }
         };
         let longest_value = longest_value.clamp(COUNT + 2, LONGEST_VALUE);
-        let mut all = Self { process, processes, connection, name, longest_value, timeout };
+        let has_failed = false;
+        let mut all =
+            Self { process, processes, connection, name, longest_value, timeout, has_failed };
         settings::compare(&mut all, settings)?;
         Ok(all)
     }
@@ -110,6 +114,7 @@ impl PmiBootstrap {
         }
         fields.extend(given);
         let called = self.connection.call(of[at], &fields, expected[at]);
+        self.has_failed |= called.is_err();
         called.map_err(|source| BootstrapError::Pmi { process: self.process, source })
     }
 }
@@ -186,8 +191,10 @@ impl Bootstrap for PmiBootstrap {
 impl Drop for PmiBootstrap {
     fn drop(&mut self) {
         // The launcher takes a process that ends without this for one that has failed.
-        let expected = ["finalize_ack", "finalize-response"];
-        let _ = self.call(["finalize"; 2], &[], expected);
+        if !self.has_failed {
+            let expected = ["finalize_ack", "finalize-response"];
+            let _ = self.call(["finalize"; 2], &[], expected);
+        }
     }
 }
 
