@@ -62,18 +62,22 @@ fn talpf_with(arguments: &[&str]) -> Output {
     command(arguments).output().expect("the command exists")
 }
 
-/// Returns `true` if these tests ignore SIGHUP, as under `nohup`: so would what they start.
-fn ignores_hangup() -> bool {
+/// Returns the signals that these tests ignore, as under `nohup` and in the background of a script: so would what
+/// they start.
+fn ignored_signals() -> Vec<&'static str> {
     let status = std::fs::read_to_string("/proc/self/status").expect("a system with processes");
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
-    u64::from_str_radix(mask.trim(), 16).expect("a number") & 1 == 1
+    let mask = u64::from_str_radix(mask.trim(), 16).expect("a number");
+    let signals = (0..).zip(["HUP", "INT", "QUIT"]).filter(|(bit, _)| mask >> bit & 1 == 1);
+    signals.map(|(_, name)| name).collect()
 }
 
 fn command(arguments: &[&str]) -> Command {
     let program = env!("CARGO_BIN_EXE_talpf");
-    let mut command = Command::new(if ignores_hangup() { "env" } else { program });
-    if ignores_hangup() {
-        command.args(["--default-signal=HUP", program]);
+    let ignored = ignored_signals();
+    let mut command = Command::new(if ignored.is_empty() { program } else { "env" });
+    if !ignored.is_empty() {
+        command.arg(format!("--default-signal={}", ignored.join(","))).arg(program);
     }
     command.args(arguments).stdin(Stdio::null());
     for variable in [
