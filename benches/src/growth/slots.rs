@@ -9,7 +9,7 @@ use super::row::Row;
 
 const SIZES: &[usize] = &[100, 1_000, 10_000, 100_000];
 
-pub(super) const ROWS: [Row; 3] = [
+pub(super) const ROWS: [Row; 4] = [
     Row::new(
         "slots_sync",
         "registered slots; a cached sync with a put and a window",
@@ -19,6 +19,12 @@ pub(super) const ROWS: [Row; 3] = [
     Row::new("slots_get", "registered slots; a get in a sync of its own", SIZES, |plan, size| {
         plan.on_ranks(2, size, gets)
     }),
+    Row::new(
+        "slots_bsp",
+        "registered slots; a superstep of plain BSP with a put",
+        SIZES,
+        |plan, size| plan.on_ranks(2, size, plain_supersteps),
+    ),
     Row::new(
         "slots_register",
         "registered slots; one more, registered and deregistered",
@@ -88,6 +94,26 @@ async fn gets(ctx: Context, mut meter: Meter, size: usize) -> Samples {
             into = round.get(slot.at(other, 0), into).await?;
             drop(round);
             sync.await?;
+        }
+        meter.stop(OPERATIONS);
+    }
+    Ok(meter.into_samples())
+}
+
+async fn plain_supersteps(ctx: Context, mut meter: Meter, size: usize) -> Samples {
+    let _before = Unused::register(&ctx, size / 2, size)?;
+    let inbox = Array::new(ctx.group(), vec![0u64; 1], 1)?;
+    let mine = Array::new(ctx.group(), vec![7u64; 1], 1)?;
+    let slot = ctx.register_global(&inbox).await?;
+    let _after = Unused::register(&ctx, size - size / 2, size)?;
+    let other = Rank(1 - ctx.rank().0);
+    let mut bsp = ctx.bsp();
+    while meter.again() {
+        bsp.sync().await?;
+        meter.start();
+        for _ in 0..OPERATIONS {
+            bsp.put(&mine.all(), slot.at(other, 0))?;
+            bsp.sync().await?;
         }
         meter.stop(OPERATIONS);
     }

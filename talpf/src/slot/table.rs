@@ -35,6 +35,8 @@ pub(crate) struct SlotTable {
 struct Slots {
     /// Slots by array, and in the order of registration.
     by_array: BTreeMap<(u64, u64), Arc<Slot>>,
+    /// Global slots by number.
+    global: BTreeMap<u32, Arc<Slot>>,
     /// Number of slots that were ever added.
     added: u64,
 }
@@ -43,6 +45,17 @@ impl Slots {
     fn add(&mut self, slot: &Arc<Slot>) {
         self.by_array.insert((slot.array, self.added), Arc::clone(slot));
         self.added += 1;
+        if slot.usage != Use::Local {
+            self.global.insert(slot.number, Arc::clone(slot));
+        }
+    }
+
+    /// Removes a slot. The caller drops what is returned without the lock.
+    fn remove(&mut self, slot: &Arc<Slot>) -> Option<[Option<Arc<Slot>>; 2]> {
+        let known = self.of_array(slot.array).find(|(_, known)| Arc::ptr_eq(known, slot));
+        let key = known.map(|(key, _)| *key)?;
+        let global = if slot.usage == Use::Local { None } else { self.global.remove(&slot.number) };
+        Some([self.by_array.remove(&key), global])
     }
 
     /// Iterates over the slots of an array.
@@ -154,10 +167,8 @@ impl SlotTable {
             return Err(Error::SlotOfOtherRun { slot: slot.number });
         }
         let mut slots = self.slots.write();
-        let known = slots.of_array(slot.array).find(|(_, known)| Arc::ptr_eq(known, slot));
-        let key = known.map(|(key, _)| *key).ok_or(Error::NoSuchSlot { slot: slot.number })?;
+        let removed = slots.remove(slot).ok_or(Error::NoSuchSlot { slot: slot.number })?;
         slot.deregistered.store(true, Ordering::Relaxed);
-        let removed = slots.by_array.remove(&key);
         drop(slots);
         drop(removed);
         Ok(())
@@ -166,7 +177,7 @@ impl SlotTable {
     /// Drops all slots, at the end of the run.
     pub(crate) fn clear(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        let slots = std::mem::take(&mut self.slots.write().by_array);
+        let slots = std::mem::take(&mut *self.slots.write());
         drop(slots);
     }
 
@@ -180,17 +191,16 @@ impl SlotTable {
     /// **Errors**: no such slot; the run has ended.
     pub(crate) fn numbered(&self, number: u32) -> Result<Arc<Slot>, Error> {
         self.check_run()?;
-        let slots = self.slots.read();
-        let global = |slot: &&Arc<Slot>| slot.number == number && slot.usage != Use::Local;
-        let found = slots.by_array.values().find(global).cloned();
+        let found = self.slots.read().global.get(&number).cloned();
         found.ok_or(Error::NoSuchSlot { slot: number })
     }
 
     /// Returns the windowed slot of each array that has one.
     pub(crate) fn windows(&self) -> SmallVec<[Arc<Slot>; 4]> {
         let slots = self.slots.read();
-        let windowed = slots.by_array.values().filter(|slot| slot.usage == Use::Windowed);
+        let windowed = slots.global.values().filter(|slot| slot.usage == Use::Windowed);
         let mut windowed: SmallVec<[_; 4]> = windowed.cloned().collect();
+        windowed.sort_by_key(|slot| slot.array);
         windowed.dedup_by_key(|slot| slot.array);
         windowed
     }
