@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use ibverbs_sim::OfiChoice;
 use talpf_benches::metg::{self, Kernel, Pattern};
-use talpf_benches::{Error, Report, ablation, apps, growth, links, memory, micro, soak, two_sided};
+use talpf_benches::{
+    Error, Report, ablation, apps, growth, links, memory, micro, soak, superstep, two_sided,
+};
 
 /// Measures the cost of tasks, puts and syncs.
 #[derive(Parser)]
@@ -95,6 +97,11 @@ enum Bench {
         /// Measure only rows whose names begin with ONLY.
         only: String,
     },
+    /// Instructions of a superstep of two ranks, by the part of the library that they are in, counted with valgrind.
+    Superstep,
+    /// Process that `superstep` starts under valgrind.
+    #[command(hide = true)]
+    SuperstepCounted,
     /// Rails between processes of this machine: writes, reads, supersteps, puts, gets, steps of Jacobi.
     Links {
         /// Measure only these rails: `shm`, `packets`, `ofi`.
@@ -235,6 +242,11 @@ fn measure(bench: Bench) -> Result<Report, Error> {
         Bench::Growth { only, quick } => growth::run(&growth::Options { only, quick }),
         Bench::GrowthCounted { only } => {
             growth::measure_counted(&only)?;
+            Ok(Report::new(""))
+        }
+        Bench::Superstep => superstep::run(),
+        Bench::SuperstepCounted => {
+            superstep::measure_counted()?;
             Ok(Report::new(""))
         }
         Bench::Links { rails, provider, quick } => {

@@ -177,6 +177,29 @@ fn growth_counts_instructions_quickly() {
 }
 
 #[test]
+fn the_instructions_of_a_superstep_are_those_of_its_parts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("superstep.json");
+    let output = bench(&["superstep", "--json", json.to_str().expect("a name")]);
+    let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
+    if wrong.contains("valgrind is not installed") {
+        eprintln!("no valgrind: nothing to check");
+        return;
+    }
+    assert!(output.status.success(), "{wrong}");
+    let figures = figures(&json);
+    for puts in [0, 1, 1_000] {
+        let all = format!("superstep.{puts}_puts.all");
+        let parts = figures.as_object().expect("figures").iter();
+        let parts =
+            parts.filter(|(name, _)| name.starts_with(&all[..all.len() - 3]) && **name != all);
+        let sum: f64 = parts.map(|(_, figure)| figure["median"].as_f64().expect("a number")).sum();
+        let all = figures[&all]["median"].as_f64().expect("a number");
+        assert!((sum - all).abs() <= all / 1e3, "{puts} puts: {sum} of {all}");
+    }
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_named() {
     assert_refused(&["metg", "--pattern", "circle"], "circle");
     assert_refused(&["metg", "--width", "0"], "'0' for '--width <W>': expected a whole number");

@@ -5,17 +5,17 @@ use std::hint::black_box;
 
 /// Options that make callgrind count between [`begin`] and [`end`].
 pub(super) const OPTIONS: [&str; 2] =
-    ["--zero-before=*growth::marker::begin*", "--dump-before=*growth::marker::end*"];
+    ["--zero-before=*callgrind::marker::begin*", "--dump-before=*callgrind::marker::end*"];
 
 /// Begins the counted part.
 #[inline(never)]
-pub(super) fn begin() {
+pub(crate) fn begin() {
     // Different values, since the linker may merge identical functions.
     black_box("begin");
 }
 
 /// Ends the counted part.
 #[inline(never)]
-pub(super) fn end() {
+pub(crate) fn end() {
     black_box("end");
 }

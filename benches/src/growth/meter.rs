@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::marker;
+use crate::callgrind::marker;
 
 /// Units of all measured rounds together: small sizes get many rounds, large ones few.
 const UNITS_IN_ALL: usize = 20_000;

@@ -12,7 +12,6 @@ mod fit;
 mod inputs;
 mod large_puts;
 mod many;
-mod marker;
 mod messages;
 mod meter;
 mod plan;
