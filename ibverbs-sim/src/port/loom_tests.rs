@@ -9,8 +9,8 @@ use loom::{
 use super::*;
 use crate::{
     Access, Armed, CompletionStatus, Connection, Device, DeviceConfig, Operation, Payload, Posted,
-    QueuePair, QueuePairInit, RailAddress, RailError, RailKey, RailLimits, ReceiveWorkRequest,
-    SendFlags, SendWorkRequest, WorkCompletion,
+    QueuePair, QueuePairInit, QueuePairNumber, RailAddress, RailError, RailKey, RailLimits,
+    ReceiveWorkRequest, SendFlags, SendWorkRequest, WorkCompletion,
 };
 
 /// A rail on which messages arrive, and that keeps what is sent as long as it has room.
