@@ -1,6 +1,6 @@
 //! Instructions of a superstep: which parts of the library they are in.
 //!
-//! Two ranks, which one worker runs in turn, put 8 bytes to each other, each put into a window of the other rank, and end
+//! Two ranks on one worker put 8 bytes to each other, each put into a window of the other rank, and end
 //! the round with a cached sync. Counted are supersteps without a put, with one and with a thousand. A function
 //! counts for the module that it is of, with what the compiler has inlined into it; of generic functions of the standard
 //! library the module that they are made for counts, if their name has it.
