@@ -121,6 +121,6 @@ fn processes_that_do_not_come_are_missed() {
     let (timeout, start) = (Duration::from_secs(1), Instant::now());
     let error = PmiBootstrap::over(here, 0, 2, &[], timeout).unwrap_err();
     assert_eq!(error.to_string(), "not all of the 2 processes have come in time");
-    assert!(start.elapsed() < 2 * timeout, "nothing more is asked of a launcher that has failed");
+    assert!(start.elapsed() < 2 * timeout, "nothing more is asked of a launcher that is silent");
     drop(server);
 }

@@ -28,8 +28,8 @@ pub struct PmiBootstrap {
     name: String,
     longest_value: usize,
     timeout: Duration,
-    /// Set once the launcher has not answered as it should.
-    has_failed: bool,
+    /// Set once the launcher has not answered in time.
+    is_silent: bool,
 }
 
 impl PmiBootstrap {
@@ -93,9 +93,9 @@ impl PmiBootstrap {
             }
         };
         let longest_value = longest_value.clamp(COUNT + 2, LONGEST_VALUE);
-        let has_failed = false;
+        let is_silent = false;
         let mut all =
-            Self { process, processes, connection, name, longest_value, timeout, has_failed };
+            Self { process, processes, connection, name, longest_value, timeout, is_silent };
         settings::compare(&mut all, settings)?;
         Ok(all)
     }
@@ -114,7 +114,8 @@ impl PmiBootstrap {
         }
         fields.extend(given);
         let called = self.connection.call(of[at], &fields, expected[at]);
-        self.has_failed |= called.is_err();
+        let is_late = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
+        self.is_silent |= called.as_ref().is_err_and(is_late);
         called.map_err(|source| BootstrapError::Pmi { process: self.process, source })
     }
 }
@@ -191,7 +192,7 @@ impl Bootstrap for PmiBootstrap {
 impl Drop for PmiBootstrap {
     fn drop(&mut self) {
         // The launcher takes a process that ends without this for one that has failed.
-        if !self.has_failed {
+        if !self.is_silent {
             let expected = ["finalize_ack", "finalize-response"];
             let _ = self.call(["finalize"; 2], &[], expected);
         }
