@@ -33,6 +33,15 @@ impl WordUpdate {
         }
     }
 
+    /// Returns the atomic operation that makes the change to a word of a peer.
+    #[inline]
+    pub const fn operation(self, remote: RemoteAddress) -> Operation {
+        match self {
+            Self::FetchAdd { add } => Operation::FetchAdd { remote, add },
+            Self::CompareSwap { compare, swap } => Operation::CompareSwap { remote, compare, swap },
+        }
+    }
+
     /// Changes a word, and returns its value before.
     pub(crate) fn apply(self, word: &Word) -> u64 {
         match self {

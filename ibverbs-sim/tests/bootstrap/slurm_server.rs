@@ -1,6 +1,6 @@
 //! A scripted launcher that speaks PMI as the plugin `pmi2` of SLURM does, which `srun --mpi=pmi2` starts.
 //!
-//! It takes both versions, and differs from that of MPICH:
+//! The server takes both versions, and differs from that of MPICH:
 //!
 //! - A command of version 1 is what one read of [`LONGEST_COMMAND`] bytes finds. Of a longer one the last field is
 //!   lost, and a `put` without its value succeeds. The rest of it is no command, and has no answer.

@@ -1,6 +1,6 @@
 //! Tests of the rules of verbs, one rule in each file.
 //!
-//! They hold in one process, and over the rail that `IBVERBS_SIM_TEST_RAIL` names (`devices`): then the ends of a pair
+//! The tests hold in one process, and over the rail that `IBVERBS_SIM_TEST_RAIL` names (`devices`): then the ends of a pair
 //! are in two processes. Over a rail these are about one device all the same:
 //!
 //! - `priced_link`: the times of a model are those of the link within a process.

@@ -34,9 +34,8 @@ impl Verb {
         match self {
             Verb::Put => None,
             Verb::Get => Some(Request::Read { remote }),
-            Verb::FetchAdd { add } => Some(Request::FetchAdd { remote, add }),
-            Verb::CompareSwap { compare, swap } => {
-                Some(Request::CompareSwap { remote, compare, swap })
+            Verb::FetchAdd { .. } | Verb::CompareSwap { .. } => {
+                self.update().map(|update| update.operation(remote))
             }
         }
     }

@@ -38,12 +38,7 @@ impl Processes {
         (remote, update): (RemoteAddress, WordUpdate),
     ) {
         let Some(own) = self.peers.local(request.target) else { return };
-        let operation = match update {
-            WordUpdate::FetchAdd { add } => Operation::FetchAdd { remote, add },
-            WordUpdate::CompareSwap { compare, swap } => {
-                Operation::CompareSwap { remote, compare, swap }
-            }
-        };
+        let operation = update.operation(remote);
         let (peers, failure) = (self.peers.clone(), Arc::clone(&self.failure));
         let grant = WindowGrant { peers, failure, number, request, claim };
         let atomic = EagerAtomic { grant, operation, cells: self.result_cells_of(own) };

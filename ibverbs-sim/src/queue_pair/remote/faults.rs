@@ -1,6 +1,6 @@
 //! Faults of requests to another process, by the plan of this device.
 //!
-//! They are those of the link within a process, for the same seed. A request that is lost is not given to the
+//! The faults are those of the link within a process, for the same seed. A request that is lost is not given to the
 //! rail, or its response is ignored, and the wait for a response ends in its repetition: the peer acknowledges again
 //! what it has carried out. A response that is lost is not made up for by that to a later request. One
 //! that refuses a request is never lost, as within a process.
